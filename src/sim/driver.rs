@@ -1,0 +1,575 @@
+//! The driver's calls, each by its name, its class of check and what it does.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::thread;
+
+use super::Simulator;
+use super::calls::Api;
+use super::capture::Doing;
+use super::commands::{MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
+use super::graph::{Graph, NodeBody, raw_node, split_node};
+use super::state::{Answer, Module, Refusal, State};
+use super::stream::{Event, Stream};
+use super::work::{HostWork, LoadedKernel, Work};
+use crate::driver::{
+    CaptureInfo, CaptureMode, CaptureStatus, CodeForms, Copy, DeviceAddress, Driver, Failure, Fill,
+    FillPattern, HostFunction, Launch, MemoryInfo, NodeKind, Properties, RawEvent, RawExec,
+    RawFunction, RawGraph, RawModule, RawNode, RawStream, Signature, Site, UpdateOutcome,
+};
+use crate::error::Status;
+
+// SAFETY: memory comes from the system allocator and is only given back when it is freed here;
+// commands are resolved against what is allocated before they touch it; a stream's queue is a
+// queue; handles are never given out twice.
+unsafe impl Driver for Simulator {
+    fn name(&self) -> &'static str {
+        "simulated device"
+    }
+
+    fn device_count(&self) -> Result<u32, Failure> {
+        self.call(Api::GetDeviceCount, |state| Ok(state.devices.len() as u32))
+    }
+
+    fn properties(&self, device: u32) -> Result<Properties, Failure> {
+        self.call(Api::GetAttribute, |state| {
+            state.device(device)?;
+            Ok(Properties {
+                name: "simulated device".to_owned(),
+                architecture: "sim".to_owned(),
+                total_memory: self.options.memory,
+                alignment: self.options.alignment,
+                warp_size: 64,
+                compute_units: 4,
+                max_threads_per_block: MAX_THREADS_PER_BLOCK,
+                max_block: MAX_BLOCK,
+                max_grid: MAX_GRID,
+                max_shared_bytes: MAX_SHARED_BYTES,
+            })
+        })
+    }
+
+    fn memory_info(&self, device: u32) -> Result<MemoryInfo, Failure> {
+        self.call(Api::MemGetInfo, |state| {
+            state.working(device)?;
+            let (free, total) = state.memory.free_and_total(device);
+            Ok(MemoryInfo { free, total })
+        })
+    }
+
+    fn allocate(&self, device: u32, bytes: u64) -> Result<DeviceAddress, Failure> {
+        self.call(Api::Malloc, |state| {
+            state.working(device)?;
+            state.check_unsafe()?;
+            if bytes == 0 {
+                return Err(Status::INVALID_VALUE.into());
+            }
+            let State { memory, random, injection, .. } = state;
+            Ok(DeviceAddress(memory.allocate(device, bytes, random, injection.faults.moves)?))
+        })
+    }
+
+    unsafe fn free(&self, device: u32, address: DeviceAddress) -> Result<(), Failure> {
+        self.waiting(Api::Free, |sim, mut state| {
+            state.device(device)?;
+            state.check_unsafe()?;
+            if state.memory.at(address.0).is_none_or(|at| at.device != device) {
+                return Err(Status::INVALID_VALUE.into());
+            }
+            let mut state = sim.shared.drain(state, None);
+            match state.memory.release_once(address.0) {
+                true => Ok(()),
+                false => Err(Status::INVALID_VALUE.into()),
+            }
+        })
+    }
+
+    fn allocate_pinned(&self, device: u32, bytes: u64) -> Result<NonNull<u8>, Failure> {
+        self.call(Api::HostMalloc, |state| {
+            state.working(device)?;
+            state.check_unsafe()?;
+            if bytes == 0 {
+                return Err(Status::INVALID_VALUE.into());
+            }
+            let data = state.memory.allocate_pinned(device, bytes)?;
+            NonNull::new(data).ok_or_else(|| Status::OUT_OF_MEMORY.into())
+        })
+    }
+
+    unsafe fn free_pinned(&self, device: u32, data: NonNull<u8>) -> Result<(), Failure> {
+        self.waiting(Api::HostFree, |sim, mut state| {
+            state.device(device)?;
+            state.check_unsafe()?;
+            let mut state = sim.shared.drain(state, None);
+            match state.memory.free_pinned(device, data.as_ptr()) {
+                true => Ok(()),
+                false => Err(Status::INVALID_VALUE.into()),
+            }
+        })
+    }
+
+    fn stream_create(&self, device: u32) -> Result<RawStream, Failure> {
+        self.call(Api::StreamCreate, |state| {
+            state.working(device)?;
+            Ok(RawStream(state.streams.insert(Stream::new(device, false, false))))
+        })
+    }
+
+    unsafe fn stream_destroy(&self, stream: RawStream) -> Result<(), Failure> {
+        self.waiting(Api::StreamDestroy, |sim, mut state| {
+            let found = state.stream(stream.0)?;
+            if found.legacy {
+                return Err(Status::INVALID_HANDLE.into());
+            }
+            let began = found.membership.as_ref().filter(|m| m.origin).map(|m| m.capture);
+            found.membership = None;
+            if let Some(capture) = began {
+                state.discard(capture);
+            }
+            let tail = state.tail(stream.0);
+            let mut state = sim.shared.wait_for(state, tail);
+            state.streams.remove(stream.0);
+            Ok(())
+        })
+    }
+
+    unsafe fn stream_synchronize(&self, stream: RawStream) -> Result<(), Failure> {
+        self.waiting(Api::StreamSynchronize, |sim, mut state| {
+            let device = state.working_stream(stream.0)?.device;
+            state.check_wait(stream.0)?;
+            let tail = state.tail(stream.0);
+            sim.synchronize(state, tail, device)
+        })
+    }
+
+    unsafe fn stream_query(&self, stream: RawStream) -> Result<bool, Failure> {
+        self.waiting(Api::StreamQuery, |sim, mut state| {
+            let found = state.working_stream(stream.0)?;
+            let (device, polls) = (found.device, found.polls);
+            found.polls += 1;
+            state.check_wait(stream.0)?;
+            let tail = state.tail(stream.0);
+            let mut state = match state.is_reached(tail) {
+                true => state,
+                false => sim.shared.let_pass(state, tail, polls),
+            };
+            state.working(device)?;
+            if !state.is_reached(tail) {
+                return Ok(false);
+            }
+            let told = state.stream(stream.0)?.told;
+            let shows = state.shows(tail, told);
+            state.stream(stream.0)?.told += u32::from(!shows);
+            Ok(shows)
+        })
+    }
+
+    unsafe fn stream_wait_event(&self, stream: RawStream, event: RawEvent) -> Result<(), Failure> {
+        self.enqueueing(Api::StreamWaitEvent, |state| state.wait_event(stream.0, event.0))
+    }
+
+    fn event_create(&self, device: u32, timing: bool) -> Result<RawEvent, Failure> {
+        self.call(Api::EventCreate, |state| {
+            state.working(device)?;
+            Ok(RawEvent(state.events.insert(Event {
+                device,
+                timing,
+                stream: None,
+                position: None,
+                reached: None,
+                records: 0,
+                captured: None,
+                polls: 0,
+                told: 0,
+            })))
+        })
+    }
+
+    unsafe fn event_destroy(&self, event: RawEvent) -> Result<(), Failure> {
+        self.call(Api::EventDestroy, |state| {
+            state.event(event.0)?;
+            state.events.remove(event.0);
+            Ok(())
+        })
+    }
+
+    unsafe fn event_record(&self, event: RawEvent, stream: RawStream) -> Result<(), Failure> {
+        self.enqueueing(Api::EventRecord, |state| state.record_event(event.0, stream.0))
+    }
+
+    unsafe fn event_query(&self, event: RawEvent) -> Result<bool, Failure> {
+        self.waiting(Api::EventQuery, |sim, mut state| {
+            let found = state.event(event.0)?;
+            let (device, position, polls) = (found.device, found.position, found.polls);
+            found.polls += 1;
+            state.working(device)?;
+            state.check_event_wait(event.0, true)?;
+            let Some(position) = position else {
+                return Ok(true);
+            };
+            let mut state = match state.is_reached(position) {
+                true => state,
+                false => sim.shared.let_pass(state, position, polls),
+            };
+            state.working(device)?;
+            if !state.is_reached(position) {
+                return Ok(false);
+            }
+            let told = state.event(event.0)?.told;
+            let shows = state.shows(position, told);
+            state.event(event.0)?.told += u32::from(!shows);
+            Ok(shows)
+        })
+    }
+
+    unsafe fn event_synchronize(&self, event: RawEvent) -> Result<(), Failure> {
+        self.waiting(Api::EventSynchronize, |sim, mut state| {
+            let found = state.event(event.0)?;
+            let (device, position) = (found.device, found.position);
+            state.working(device)?;
+            state.check_event_wait(event.0, false)?;
+            match position {
+                None => Ok(()),
+                Some(position) => sim.synchronize(state, position, device),
+            }
+        })
+    }
+
+    unsafe fn event_elapsed(&self, start: RawEvent, end: RawEvent) -> Result<f64, Failure> {
+        self.call(Api::EventElapsed, |state| {
+            if state.rules.judges_elapsed {
+                state.check_unsafe()?;
+            }
+            let first = state.event(start.0)?;
+            let (device, from) = (first.device, first.measure()?);
+            let last = state.event(end.0)?;
+            let (other, to) = (last.device, last.measure()?);
+            if device != other {
+                return Err(Status::INVALID_HANDLE.into());
+            }
+            state.working(device)?;
+            match (from, to) {
+                (Some(from), Some(to)) => Ok((to as f64 - from as f64) / 1000.0),
+                _ => Err(Status::NOT_READY.into()),
+            }
+        })
+    }
+
+    unsafe fn copy(&self, stream: RawStream, copy: &Copy) -> Result<(), Failure> {
+        self.enqueueing(Api::MemcpyAsync, |state| {
+            state.working_stream(stream.0)?;
+            let work = state.copy_work(copy)?;
+            state.give(stream.0, work)
+        })
+    }
+
+    unsafe fn fill(&self, stream: RawStream, fill: &Fill) -> Result<(), Failure> {
+        let api = match fill.pattern {
+            FillPattern::Byte(_) => Api::MemsetByteAsync,
+            FillPattern::Half(_) => Api::MemsetHalfAsync,
+            FillPattern::Word(_) => Api::MemsetWordAsync,
+        };
+        self.enqueueing(api, |state| {
+            state.working_stream(stream.0)?;
+            let work = state.fill_work(fill)?;
+            state.give(stream.0, work)
+        })
+    }
+
+    unsafe fn launch(&self, stream: RawStream, launch: &Launch<'_>) -> Result<(), Failure> {
+        self.enqueueing(Api::Launch, |state| {
+            let device = state.working_stream(stream.0)?.device;
+            // SAFETY: the caller's.
+            let work = unsafe { state.kernel_work(launch) }?;
+            if work.kernel.device != device {
+                return Err(Status::INVALID_DEVICE_FUNCTION.into());
+            }
+            state.give(stream.0, Work::Kernel(work))
+        })
+    }
+
+    unsafe fn host_function(
+        &self,
+        stream: RawStream,
+        function: HostFunction,
+        site: Site,
+    ) -> Result<(), Failure> {
+        self.enqueueing(Api::LaunchHost, |state| {
+            state.give(stream.0, Work::Host(HostWork { function, site }))
+        })
+    }
+
+    unsafe fn allocate_async(
+        &self,
+        stream: RawStream,
+        bytes: u64,
+    ) -> Result<DeviceAddress, Failure> {
+        self.call(Api::MallocAsync, |state| {
+            let device = state.working_stream(stream.0)?.device;
+            if bytes == 0 {
+                return Ok(DeviceAddress::NULL);
+            }
+            let recording = state.doing(stream.0)? == Doing::Recording;
+            if !recording && state.rules.judges_async_allocation {
+                state.check_unsafe()?;
+            }
+            let State { memory, random, injection, .. } = state;
+            let address = match recording {
+                true => memory.reserve(device, bytes, true, random, injection.faults.moves)?,
+                false => memory.allocate(device, bytes, random, injection.faults.moves)?,
+            };
+            if recording {
+                state.record(stream.0, NodeBody::Allocate { address })?;
+            }
+            Ok(DeviceAddress(address))
+        })
+    }
+
+    unsafe fn free_async(&self, stream: RawStream, address: DeviceAddress) -> Result<(), Failure> {
+        self.enqueueing(Api::FreeAsync, |state| {
+            let recording = state.doing(stream.0)? == Doing::Recording;
+            let at = state.memory.at(address.0).map(|allocation| allocation.of_graph);
+            if recording {
+                if at != Some(true) && state.rules.checks_recorded_frees {
+                    return Err(Status::INVALID_VALUE.into());
+                }
+                return state.record(stream.0, NodeBody::Free { address: address.0 });
+            }
+            if state.rules.judges_async_allocation {
+                state.check_unsafe()?;
+            }
+            let address = address.0;
+            let work = match at {
+                None => return Err(Status::INVALID_VALUE.into()),
+                Some(true) => {
+                    state.graph_allocations.retain(|&live| live != address);
+                    Work::Free { address }
+                }
+                Some(false) => Work::Release { address },
+            };
+            state.give(stream.0, work)
+        })
+    }
+
+    fn module_load(&self, device: u32, code: &CodeForms) -> Result<RawModule, Failure> {
+        self.call(Api::ModuleLoad, |state| {
+            state.working(device)?;
+            if code.host.is_empty() {
+                let text =
+                    format!("`{}` holds no host kernels, which a simulated device runs", code.name);
+                return Err(Refusal::new(Status::NO_BINARY_FOR_GPU, text));
+            }
+            let mut functions = Vec::with_capacity(code.host.len());
+            for kernel in &code.host {
+                let kernel = LoadedKernel { kernel: kernel.clone(), device };
+                functions.push(state.functions.insert(Arc::new(kernel)));
+            }
+            Ok(RawModule(state.modules.insert(Module { device, functions })))
+        })
+    }
+
+    unsafe fn module_unload(&self, module: RawModule) -> Result<(), Failure> {
+        // Kernels may own what their author captured, so they are dropped outside the lock.
+        let dropped = self.call(Api::ModuleUnload, |state| {
+            if state.rules.judges_unload {
+                state.check_unsafe()?;
+            }
+            let Some(module) = state.modules.remove(module.0) else {
+                return Err(Status::INVALID_HANDLE.into());
+            };
+            let functions = module.functions.into_iter();
+            Ok(functions.map(|function| state.functions.remove(function)).collect::<Vec<_>>())
+        })?;
+        drop(dropped);
+        Ok(())
+    }
+
+    unsafe fn module_function(
+        &self,
+        module: RawModule,
+        name: &str,
+    ) -> Result<RawFunction, Failure> {
+        self.call(Api::ModuleFunction, |state| {
+            let module = state.modules.get(module.0).ok_or(Status::INVALID_HANDLE)?;
+            state.working(module.device)?;
+            let named = |&&function: &&u64| {
+                state.functions.get(function).is_some_and(|known| known.kernel.name() == name)
+            };
+            match module.functions.iter().find(named) {
+                Some(&function) => Ok(RawFunction(function)),
+                None => Err(Status::NOT_FOUND.into()),
+            }
+        })
+    }
+
+    unsafe fn function_signature(&self, function: RawFunction) -> Option<Signature> {
+        let state = self.shared.lock();
+        state.functions.get(function.0).map(|known| known.kernel.signature().clone())
+    }
+
+    fn exchange_capture_mode(&self, mode: CaptureMode) -> Result<CaptureMode, Failure> {
+        self.call(Api::ExchangeMode, |state| {
+            let thread = thread::current().id();
+            let before = match mode {
+                CaptureMode::Global => state.modes.remove(&thread),
+                _ => state.modes.insert(thread, mode),
+            };
+            Ok(before.unwrap_or(CaptureMode::Global))
+        })
+    }
+
+    unsafe fn begin_capture(&self, stream: RawStream, mode: CaptureMode) -> Result<(), Failure> {
+        self.call(Api::BeginCapture, |state| state.begin_capture(stream.0, mode))
+    }
+
+    unsafe fn end_capture(&self, stream: RawStream) -> Result<RawGraph, Failure> {
+        self.call(Api::EndCapture, |state| state.end_capture(stream.0))
+    }
+
+    unsafe fn capture_status(&self, stream: RawStream) -> Result<CaptureStatus, Failure> {
+        self.call(Api::IsCapturing, |state| state.capture_status(stream.0))
+    }
+
+    unsafe fn capture_info(&self, stream: RawStream) -> Result<CaptureInfo, Failure> {
+        self.call(Api::CaptureInfo, |state| state.capture_info(stream.0))
+    }
+
+    unsafe fn set_capture_dependencies(
+        &self,
+        stream: RawStream,
+        nodes: &[RawNode],
+    ) -> Result<(), Failure> {
+        self.call(Api::UpdateDependencies, |state| state.set_dependencies(stream.0, nodes))
+    }
+
+    fn graph_create(&self) -> Result<RawGraph, Failure> {
+        self.call(Api::GraphCreate, |state| Ok(RawGraph(state.graphs.insert(Graph::default()))))
+    }
+
+    unsafe fn graph_destroy(&self, graph: RawGraph) -> Result<(), Failure> {
+        self.call(Api::GraphDestroy, |state| {
+            let Some(graph) = state.graphs.remove(graph.0) else {
+                return Err(Status::ILLEGAL_STATE.into());
+            };
+            state.release_nodes(&graph);
+            Ok(())
+        })
+    }
+
+    unsafe fn graph_nodes(&self, graph: RawGraph) -> Result<Vec<RawNode>, Failure> {
+        self.call(Api::GraphNodes, |state| {
+            let found = state.graphs.get(graph.0).ok_or(Status::INVALID_VALUE)?;
+            let count = found.nodes.len() as u32;
+            Ok((0..count).map(|index| RawNode(raw_node(graph.0, index))).collect())
+        })
+    }
+
+    unsafe fn node_kind(&self, node: RawNode) -> Result<NodeKind, Failure> {
+        self.call(Api::NodeType, |state| Ok(state.node(node)?.2.body.kind()))
+    }
+
+    unsafe fn node_dependencies(&self, node: RawNode) -> Result<Vec<RawNode>, Failure> {
+        self.call(Api::NodeDependencies, |state| {
+            let (graph, _, node) = state.node(node)?;
+            let dependencies = node.dependencies.iter();
+            Ok(dependencies.map(|&before| RawNode(raw_node(graph, before))).collect())
+        })
+    }
+
+    unsafe fn add_child_graph(
+        &self,
+        graph: RawGraph,
+        dependencies: &[RawNode],
+        child: RawGraph,
+    ) -> Result<RawNode, Failure> {
+        self.call(Api::AddChildGraph, |state| {
+            let copy = Arc::new(state.graphs.get(child.0).ok_or(Status::INVALID_VALUE)?.clone());
+            if copy.has_memory_nodes() && copy.instantiated {
+                return Err(Status::NOT_SUPPORTED.into());
+            }
+            let found = state.graphs.get_mut(graph.0).ok_or(Status::INVALID_VALUE)?;
+            let raw: Vec<u64> = dependencies.iter().map(|node| node.0).collect();
+            let dependencies = found.indices(graph.0, &raw)?;
+            let index = found.add(NodeBody::Child(copy), dependencies);
+            Ok(RawNode(raw_node(graph.0, index)))
+        })
+    }
+
+    unsafe fn instantiate(&self, graph: RawGraph) -> Result<RawExec, Failure> {
+        self.call(Api::Instantiate, |state| {
+            if state.rules.judges_execs {
+                state.check_unsafe()?;
+            }
+            state.instantiate(graph.0).map(RawExec)
+        })
+    }
+
+    unsafe fn upload(&self, exec: RawExec, stream: RawStream) -> Result<(), Failure> {
+        self.call(Api::Upload, |state| {
+            state.working_stream(stream.0)?;
+            state.check_exec(exec.0)
+        })
+    }
+
+    unsafe fn graph_launch(
+        &self,
+        exec: RawExec,
+        stream: RawStream,
+        site: Site,
+    ) -> Result<(), Failure> {
+        self.enqueueing(Api::GraphLaunch, |state| {
+            state.check_exec(exec.0)?;
+            state.check_legacy_work(stream.0)?;
+            if state.rules.refuses_graph_launch && state.doing(stream.0)? == Doing::Recording {
+                state.kill_stream(stream.0);
+                return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
+            }
+            state.working_stream(stream.0)?;
+            state.enqueue_graph(exec.0, stream.0, site)
+        })
+    }
+
+    unsafe fn exec_destroy(&self, exec: RawExec) -> Result<(), Failure> {
+        let dropped = self.call(Api::ExecDestroy, |state| {
+            if state.rules.judges_execs {
+                state.check_unsafe()?;
+            }
+            state.execs.remove(exec.0).ok_or_else(|| Status::INVALID_VALUE.into())
+        })?;
+        drop(dropped);
+        Ok(())
+    }
+
+    unsafe fn exec_update(&self, exec: RawExec, graph: RawGraph) -> Result<UpdateOutcome, Failure> {
+        self.call(Api::ExecUpdate, |state| state.update_exec(exec.0, graph.0))
+    }
+
+    unsafe fn exec_set_kernel(
+        &self,
+        exec: RawExec,
+        node: RawNode,
+        launch: &Launch<'_>,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller's.
+        self.call(Api::ExecSetKernel, |state| unsafe { state.set_kernel(exec.0, node, launch) })
+    }
+}
+
+impl State {
+    /// A node by its handle, with its graph and index.
+    fn node(&self, node: RawNode) -> Answer<(u64, u32, &super::graph::GraphNode)> {
+        let (graph, index) = split_node(node.0).ok_or(Status::INVALID_VALUE)?;
+        let found = self.graphs.get(graph).and_then(|found| found.nodes.get(index as usize));
+        Ok((graph, index, found.ok_or(Status::INVALID_VALUE)?))
+    }
+}
+
+impl Event {
+    /// When it was reached, if it was yet; fails if there is nothing to measure.
+    fn measure(&self) -> Answer<Option<u64>> {
+        match self.position {
+            Some(_) if self.timing => Ok(self.reached),
+            _ => Err(Status::INVALID_HANDLE.into()),
+        }
+    }
+}

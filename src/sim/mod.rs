@@ -1,0 +1,113 @@
+//! The simulated device: a driver that runs where there is no GPU.
+//!
+//! [`Simulator`] is a [`Driver`](crate::driver::Driver) in plain Rust. Kernels are Rust functions;
+//! memory is host memory at addresses of its own. Work is lazy: what is enqueued runs only when
+//! somebody waits for it, or when the seed lets it, in an order of ready streams drawn from the
+//! seed. Two runs of one seed do the same, so a failure can be run again; another seed is another
+//! legal driver. Around captures it refuses what real drivers refuse, as its [`Rules`] say.
+//!
+//! What must stay true here: nothing that a caller does through [`Driver`](crate::driver::Driver)
+//! makes a driver call panic, no kernel is ever given memory that is not there or slices that
+//! overlap where one is written, and only one command runs at a time.
+
+mod block;
+mod calls;
+mod capture;
+mod checks;
+mod commands;
+mod driver;
+mod exec;
+mod execute;
+mod faults;
+mod graph;
+mod live;
+mod memory;
+mod options;
+mod outside;
+mod random;
+mod rules;
+mod schedule;
+mod state;
+mod stream;
+mod table;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use calls::CallCounts;
+pub use faults::Faults;
+pub use live::LiveObjects;
+pub use options::{OptionError, SimOptions};
+pub use rules::Rules;
+
+use crate::error::Status;
+use faults::Injection;
+use schedule::Shared;
+use state::State;
+
+/// The status of a failure that reports a violation: no number of any driver. The report is the
+/// failure's detail.
+pub const VIOLATION: Status = Status::from_raw(0x0051_4D00);
+
+/// A simulated driver with its devices.
+///
+/// Clones are the same driver. When the last clone is gone, so are its devices.
+#[derive(Clone)]
+pub struct Simulator {
+    shared: Arc<Shared>,
+    options: Arc<SimOptions>,
+}
+
+impl Simulator {
+    /// A driver with the devices that the options describe.
+    ///
+    /// # Errors
+    ///
+    /// Options of which no device can be made.
+    pub fn new(options: SimOptions) -> Result<Simulator, OptionError> {
+        options.check()?;
+        let mut state = State::new(&options);
+        state.memory.limit(options.faults.budget);
+        let shared = Arc::new(Shared::new(state));
+        Ok(Simulator { shared, options: Arc::new(options) })
+    }
+
+    /// The seed from which everything is drawn.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.options.seed
+    }
+
+    /// How often each driver function was called so far, refused calls included.
+    #[must_use]
+    pub fn calls(&self) -> CallCounts {
+        self.shared.lock().calls.clone()
+    }
+
+    /// Counts from zero again.
+    pub fn reset_calls(&self) {
+        self.shared.lock().calls = CallCounts::NONE;
+    }
+
+    /// Puts other faults in force; they count calls from here on.
+    pub fn set_faults(&self, faults: Faults) {
+        let mut state = self.shared.lock();
+        state.memory.limit(faults.budget);
+        state.injection = Injection::new(faults, self.options.seed);
+    }
+
+    /// What this driver has given out and not got back.
+    #[must_use]
+    pub fn live(&self) -> LiveObjects {
+        self.shared.lock().live()
+    }
+}
+
+impl fmt::Debug for Simulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulator").field("options", &self.options).finish_non_exhaustive()
+    }
+}

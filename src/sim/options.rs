@@ -1,0 +1,125 @@
+//! What a simulated device is made of.
+
+use thiserror::Error;
+
+use super::faults::Faults;
+use super::rules::Rules;
+
+const MAX_DEVICES: u32 = 64;
+const MAX_MEMORY: u64 = 1 << 50;
+const ALIGNMENTS: std::ops::RangeInclusive<u64> = 16..=1 << 20;
+
+/// Options of a [`Simulator`](super::Simulator).
+///
+/// ```
+/// use hip_capture::sim::{SimOptions, Simulator};
+/// let options = SimOptions::default().seed(7).devices(2).memory(64 << 30);
+/// let simulator = Simulator::new(options).unwrap();
+/// assert!(simulator.live().is_empty());
+/// ```
+#[derive(Clone, Debug)]
+pub struct SimOptions {
+    pub(super) seed: u64,
+    pub(super) devices: u32,
+    pub(super) memory: u64,
+    pub(super) alignment: u64,
+    pub(super) rules: Rules,
+    pub(super) faults: Faults,
+}
+
+impl Default for SimOptions {
+    /// Seed zero, one device of 8 GiB with allocations at multiples of 256 bytes, the strictest
+    /// rules and no faults.
+    fn default() -> SimOptions {
+        SimOptions {
+            seed: 0,
+            devices: 1,
+            memory: 8 << 30,
+            alignment: 256,
+            rules: Rules::default(),
+            faults: Faults::new(),
+        }
+    }
+}
+
+impl SimOptions {
+    /// From which everything is drawn that a driver is free to choose: the order in which ready
+    /// streams run, how far the device lags behind the host, where memory lies.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> SimOptions {
+        self.seed = seed;
+        self
+    }
+
+    /// Number of devices, 1 to 64.
+    #[must_use]
+    pub fn devices(mut self, devices: u32) -> SimOptions {
+        self.devices = devices;
+        self
+    }
+
+    /// Memory of each device in bytes, 1 to 2^50. It is only touched when used.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> SimOptions {
+        self.memory = bytes;
+        self
+    }
+
+    /// Alignment of each device allocation in bytes: a power of two, 16 to 2^20.
+    #[must_use]
+    pub fn alignment(mut self, bytes: u64) -> SimOptions {
+        self.alignment = bytes;
+        self
+    }
+
+    /// What the driver refuses around captures and graphs.
+    #[must_use]
+    pub fn rules(mut self, rules: Rules) -> SimOptions {
+        self.rules = rules;
+        self
+    }
+
+    /// What goes wrong.
+    #[must_use]
+    pub fn faults(mut self, faults: Faults) -> SimOptions {
+        self.faults = faults;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<(), OptionError> {
+        if !(1..=MAX_DEVICES).contains(&self.devices) {
+            return Err(OptionError::Devices { given: self.devices });
+        }
+        if !(1..=MAX_MEMORY).contains(&self.memory) {
+            return Err(OptionError::Memory { given: self.memory });
+        }
+        if !self.alignment.is_power_of_two() || !ALIGNMENTS.contains(&self.alignment) {
+            return Err(OptionError::Alignment { given: self.alignment });
+        }
+        Ok(())
+    }
+}
+
+/// Options of which no simulated device can be made.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OptionError {
+    /// The number of devices is out of range.
+    #[error("{given} simulated devices: there can be 1 to 64")]
+    Devices {
+        /// The number asked for.
+        given: u32,
+    },
+    /// The memory of a device is out of range.
+    #[error("{given} bytes of simulated device memory: there can be 1 to 2^50")]
+    Memory {
+        /// The bytes asked for.
+        given: u64,
+    },
+    /// The alignment is not one that a driver could have.
+    #[error("alignment of {given} bytes: it must be a power of two from 16 to 2^20")]
+    Alignment {
+        /// The bytes asked for.
+        given: u64,
+    },
+}

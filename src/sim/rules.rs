@@ -1,0 +1,195 @@
+//! What a driver answers where drivers differ.
+
+/// What ending a capture leaves behind when it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AfterFailedEnd {
+    /// The stream is idle again (CUDA).
+    Idle,
+    /// Idle again after 901, still active after 904 (HIP 7.14).
+    ActiveAfterUnjoined,
+    /// Still invalidated after 901, still active after 904 (HIP up to 7.13).
+    Stuck,
+}
+
+/// The rules of one family of drivers around capture and graphs.
+///
+/// [`Rules::default`] refuses what any of the drivers in use refuses (HIP 6.2 and later, CUDA), so
+/// a program that passes there passes on each of them. The others follow one driver, its silent
+/// faults included: under [`hip_e2`](Rules::hip_e2) a graph launched on a capturing stream really
+/// runs and nothing says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub(super) name: &'static str,
+    /// Whether a violation invalidates captures at all.
+    pub(super) kills: bool,
+    /// Whether the whole capture dies, not only the stream that was named.
+    pub(super) kills_members: bool,
+    /// Synchronous copies and fills are refused (906) beside a capture.
+    pub(super) refuses_sync_copies: bool,
+    /// ... but only beside a global one.
+    pub(super) sync_copies_beside_global: bool,
+    /// A device synchronize is refused beside any capture.
+    pub(super) refuses_device_sync: bool,
+    /// Waiting for or asking an idle stream is judged by the rules of unsafe calls.
+    pub(super) judges_idle_streams: bool,
+    /// A thread in thread-local mode is judged by its own captures alone when it waits.
+    pub(super) local_mode_waits: bool,
+    /// An event of a capturing stream cannot be waited for (907).
+    pub(super) refuses_captured_events: bool,
+    /// ... even if it was recorded before the capture began.
+    pub(super) refuses_old_events: bool,
+    /// Asking an event is judged as waiting for it is.
+    pub(super) judges_event_query: bool,
+    /// Measuring between events is judged by the rules of unsafe calls.
+    pub(super) judges_elapsed: bool,
+    /// Instantiating and destroying executables is judged by the rules of unsafe calls.
+    pub(super) judges_execs: bool,
+    /// Unloading a module is judged by the rules of unsafe calls.
+    pub(super) judges_unload: bool,
+    /// Stream-ordered allocation on another stream is judged by the rules of unsafe calls.
+    pub(super) judges_async_allocation: bool,
+    /// Work on the legacy stream beside a capture is refused (906) and kills all.
+    pub(super) refuses_legacy_work: bool,
+    /// Launching a graph on a capturing stream is refused; otherwise it really runs.
+    pub(super) refuses_graph_launch: bool,
+    /// A capturing stream that waits for outside work is refused (905) and dies; otherwise it
+    /// really waits.
+    pub(super) refuses_outside_waits: bool,
+    /// Waiting for an event that a now capturing stream recorded before is refused (905).
+    pub(super) refuses_old_event_waits: bool,
+    /// A wait between two captures is refused (902) and kills both.
+    pub(super) refuses_merges: bool,
+    /// The wrong thread's end discards the capture.
+    pub(super) wrong_thread_discards: bool,
+    pub(super) after_failed_end: AfterFailedEnd,
+    /// An invalidated stream may begin again.
+    pub(super) begins_invalidated: bool,
+    /// Calls on an invalidated stream say so (901); otherwise they run.
+    pub(super) knows_invalidated: bool,
+    /// Freeing foreign memory in a capture is refused when it is recorded.
+    pub(super) checks_recorded_frees: bool,
+    /// Updates compare the edges, and change nothing unless they succeed.
+    pub(super) compares_edges: bool,
+    /// Launches of one executable on several streams are put in order.
+    pub(super) orders_launches: bool,
+    /// The status for a handle that is not alive.
+    pub(super) stale_stream: u32,
+}
+
+impl Rules {
+    const STRICT: Rules = Rules {
+        name: "strict",
+        kills: true,
+        kills_members: true,
+        refuses_sync_copies: true,
+        sync_copies_beside_global: false,
+        refuses_device_sync: true,
+        judges_idle_streams: true,
+        local_mode_waits: false,
+        refuses_captured_events: true,
+        refuses_old_events: true,
+        judges_event_query: true,
+        judges_elapsed: true,
+        judges_execs: true,
+        judges_unload: true,
+        judges_async_allocation: true,
+        refuses_legacy_work: true,
+        refuses_graph_launch: true,
+        refuses_outside_waits: true,
+        refuses_old_event_waits: true,
+        refuses_merges: true,
+        wrong_thread_discards: true,
+        after_failed_end: AfterFailedEnd::Stuck,
+        begins_invalidated: false,
+        knows_invalidated: true,
+        checks_recorded_frees: true,
+        compares_edges: true,
+        orders_launches: true,
+        stale_stream: 400,
+    };
+
+    const HIP_E2: Rules = Rules {
+        name: "HIP 6.2 to 6.4",
+        kills_members: false,
+        judges_event_query: false,
+        judges_elapsed: false,
+        judges_execs: false,
+        judges_unload: false,
+        judges_async_allocation: false,
+        refuses_legacy_work: false,
+        refuses_graph_launch: false,
+        refuses_outside_waits: false,
+        refuses_merges: false,
+        wrong_thread_discards: false,
+        begins_invalidated: true,
+        checks_recorded_frees: false,
+        compares_edges: false,
+        orders_launches: false,
+        stale_stream: 709,
+        ..Rules::STRICT
+    };
+
+    /// HIP 5.7 to 6.1: calls are refused, but nothing ever invalidates a capture.
+    #[must_use]
+    pub const fn hip_e1() -> Rules {
+        Rules {
+            name: "HIP 5.7 to 6.1",
+            kills: false,
+            sync_copies_beside_global: true,
+            refuses_device_sync: false,
+            refuses_captured_events: false,
+            refuses_old_events: false,
+            knows_invalidated: false,
+            ..Rules::HIP_E2
+        }
+    }
+
+    /// HIP 6.2 to 6.4: the largest installed base; a failed end leaves its stream stuck.
+    #[must_use]
+    pub const fn hip_e2() -> Rules {
+        Rules::HIP_E2
+    }
+
+    /// HIP 7.12 and later: queries follow the calling thread's mode.
+    #[must_use]
+    pub const fn hip_e4() -> Rules {
+        Rules {
+            name: "HIP 7.12 and later",
+            local_mode_waits: true,
+            refuses_old_events: false,
+            judges_event_query: true,
+            judges_unload: true,
+            after_failed_end: AfterFailedEnd::ActiveAfterUnjoined,
+            stale_stream: 400,
+            ..Rules::HIP_E2
+        }
+    }
+
+    /// CUDA 13, as measured on a capture of a non-blocking stream.
+    #[must_use]
+    pub const fn cuda() -> Rules {
+        Rules {
+            name: "CUDA 13",
+            refuses_sync_copies: false,
+            refuses_old_events: false,
+            refuses_old_event_waits: false,
+            refuses_legacy_work: false,
+            local_mode_waits: true,
+            after_failed_end: AfterFailedEnd::Idle,
+            ..Rules::STRICT
+        }
+    }
+
+    /// A name for messages.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl Default for Rules {
+    /// The stricter of all drivers in use.
+    fn default() -> Rules {
+        Rules::STRICT
+    }
+}

@@ -1,0 +1,240 @@
+//! Everything a simulated driver knows, behind one lock.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::ThreadId;
+
+use super::calls::{Api, CallCounts};
+use super::capture::Capture;
+use super::exec::Exec;
+use super::faults::Injection;
+use super::graph::Graph;
+use super::live::LiveObjects;
+use super::memory::Memory;
+use super::options::SimOptions;
+use super::random::Random;
+use super::rules::Rules;
+use super::schedule::Temper;
+use super::stream::{Event, Position, Stream};
+use super::table::Table;
+use super::work::LoadedKernel;
+use crate::driver::{CaptureMode, Failure};
+use crate::error::Status;
+
+pub(super) struct State {
+    pub(super) rules: Rules,
+    pub(super) random: Random,
+    pub(super) temper: Temper,
+    pub(super) calls: CallCounts,
+    pub(super) devices: Vec<DeviceState>,
+    pub(super) memory: Memory,
+    pub(super) streams: Table<Stream>,
+    pub(super) events: Table<Event>,
+    pub(super) graphs: Table<Graph>,
+    pub(super) execs: Table<Exec>,
+    pub(super) modules: Table<Module>,
+    pub(super) functions: Table<Arc<LoadedKernel>>,
+    /// Captures that were begun and not ended, oldest first.
+    pub(super) captures: Vec<Capture>,
+    pub(super) last_capture: u64,
+    /// Interaction modes of threads that changed theirs.
+    pub(super) modes: HashMap<ThreadId, CaptureMode>,
+    /// Streams with unfinished commands.
+    pub(super) busy: Vec<u64>,
+    /// A thread runs a command outside the lock; only one does at a time.
+    pub(super) executing: bool,
+    /// Threads that wait for that to change.
+    pub(super) waiting: usize,
+    /// Simulated time of the host, in nanoseconds.
+    pub(super) now: u64,
+    pub(super) injection: Injection,
+    /// What the next synchronize will say.
+    pub(super) pending: Option<Refusal>,
+    /// Memory of allocation nodes that was launched and not freed.
+    pub(super) graph_allocations: Vec<u64>,
+    pub(super) spare_order: Vec<u32>,
+    pub(super) spare_ready: Vec<u32>,
+    pub(super) spare_missing: Vec<u32>,
+}
+
+pub(super) struct DeviceState {
+    pub(super) lost: Option<Refusal>,
+    pub(super) legacy: Option<u64>,
+}
+
+pub(super) struct Module {
+    pub(super) device: u32,
+    pub(super) functions: Vec<u64>,
+}
+
+/// Why a call fails: the status, and more where there is more to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: Status,
+    pub(super) detail: Option<Arc<str>>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: Status, detail: impl Into<Arc<str>>) -> Refusal {
+        Refusal { status, detail: Some(detail.into()) }
+    }
+
+    pub(super) fn of(self, api: Api) -> Failure {
+        Failure { call: api.name(), status: self.status, detail: self.detail }
+    }
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Refusal {
+        Refusal { status, detail: None }
+    }
+}
+
+pub(super) type Answer<T> = Result<T, Refusal>;
+
+impl State {
+    pub(super) fn new(options: &SimOptions) -> State {
+        let mut random = Random::new(options.seed);
+        let devices = (0..options.devices).map(|_| DeviceState { lost: None, legacy: None });
+        State {
+            rules: options.rules,
+            temper: Temper::draw(&mut random),
+            random,
+            calls: CallCounts::NONE,
+            devices: devices.collect(),
+            memory: Memory::new(options.devices, options.memory, options.alignment),
+            streams: Table::new(0x1_0000_0000),
+            events: Table::new(0x2_0000_0000),
+            graphs: Table::new(0),
+            execs: Table::new(0x4_0000_0000),
+            modules: Table::new(0x5_0000_0000),
+            functions: Table::new(0x6_0000_0000),
+            captures: Vec::new(),
+            last_capture: 0,
+            modes: HashMap::new(),
+            busy: Vec::new(),
+            executing: false,
+            waiting: 0,
+            now: 0,
+            injection: Injection::new(options.faults.clone(), options.seed),
+            pending: None,
+            graph_allocations: Vec::new(),
+            spare_order: Vec::new(),
+            spare_ready: Vec::new(),
+            spare_missing: Vec::new(),
+        }
+    }
+
+    /// Counts the call and returns the fault it is to end with, if any.
+    #[inline]
+    pub(super) fn begin_call(&mut self, api: Api) -> Option<Refusal> {
+        self.calls.count(api);
+        self.now += 100;
+        self.inject(api)
+    }
+
+    pub(super) fn live(&self) -> LiveObjects {
+        let (allocations, bytes) = self.memory.live();
+        let (pinned_allocations, pinned_bytes) = self.memory.live_pinned();
+        LiveObjects {
+            streams: self.streams.values().filter(|stream| !stream.legacy).count(),
+            events: self.events.len(),
+            graphs: self.graphs.len(),
+            execs: self.execs.len(),
+            modules: self.modules.len(),
+            allocations,
+            bytes,
+            pinned_allocations,
+            pinned_bytes,
+        }
+    }
+
+    /// Fails if there is no such device.
+    pub(super) fn device(&self, device: u32) -> Answer<&DeviceState> {
+        self.devices.get(device as usize).ok_or_else(|| Status::INVALID_DEVICE.into())
+    }
+
+    /// Fails if there is no such device or it is lost.
+    pub(super) fn working(&self, device: u32) -> Answer<()> {
+        match &self.device(device)?.lost {
+            None => Ok(()),
+            Some(lost) => Err(lost.clone()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn stream(&mut self, stream: u64) -> Answer<&mut Stream> {
+        let stale = self.rules.stale_stream;
+        self.streams.get_mut(stream).ok_or_else(|| Status::from_raw(stale).into())
+    }
+
+    /// A stream whose device works.
+    #[inline]
+    pub(super) fn working_stream(&mut self, stream: u64) -> Answer<&mut Stream> {
+        let stale = self.rules.stale_stream;
+        let Some(found) = self.streams.get_mut(stream) else {
+            return Err(Status::from_raw(stale).into());
+        };
+        match &self.devices[found.device as usize].lost {
+            None => Ok(found),
+            Some(lost) => Err(lost.clone()),
+        }
+    }
+
+    pub(super) fn event(&mut self, event: u64) -> Answer<&mut Event> {
+        self.events.get_mut(event).ok_or_else(|| Status::INVALID_HANDLE.into())
+    }
+
+    /// A violation that the next synchronize reports.
+    pub(super) fn violation(&mut self, refusal: Refusal) {
+        self.pending.get_or_insert(refusal);
+    }
+
+    /// What a synchronize of a device answers once it has waited.
+    pub(super) fn synchronized(&mut self, device: u32) -> Answer<()> {
+        self.working(device)?;
+        self.show_done();
+        self.pending.take().map_or(Ok(()), Err)
+    }
+
+    /// Whether a point of a stream is behind it. A stream that is gone has finished.
+    #[inline]
+    pub(super) fn is_reached(&self, position: Position) -> bool {
+        self.streams.get(position.stream).is_none_or(|stream| stream.done >= position.seq)
+    }
+
+    /// The host has waited for something: what is done is known to be.
+    pub(super) fn show_done(&mut self) {
+        if self.injection.faults.late > 0 {
+            self.streams.values_mut().for_each(|stream| stream.seen = stream.done);
+        }
+    }
+
+    /// Whether one who asks is told that a reached point is reached; `told` counts how often the
+    /// answer was no.
+    pub(super) fn shows(&mut self, position: Position, told: u32) -> bool {
+        let late = self.injection.faults.late;
+        let Some(stream) = self.streams.get_mut(position.stream) else {
+            return true;
+        };
+        if position.seq > stream.seen && told < late {
+            return false;
+        }
+        stream.seen = stream.seen.max(position.seq);
+        true
+    }
+
+    /// The device is lost: nothing of it runs any more.
+    pub(super) fn lose(&mut self, device: u32, refusal: Refusal) {
+        let lost = &mut self.devices[device as usize].lost;
+        if lost.is_none() {
+            *lost = Some(refusal);
+        }
+        for stream in self.streams.values_mut().filter(|stream| stream.device == device) {
+            stream.queue.clear();
+            stream.done = stream.issued;
+        }
+        let streams = &self.streams;
+        self.busy.retain(|&stream| streams.get(stream).is_some_and(|found| !found.is_idle()));
+    }
+}

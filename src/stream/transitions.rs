@@ -1,0 +1,162 @@
+//! The transitions of the window, on the run-time side of the typestate.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::core::{StreamCore, Window};
+use super::prepared::CaptureOptions;
+use super::recording::{Poison, Recording};
+use crate::driver::owned::{OwnedGraph, OwnedStream};
+use crate::driver::{CaptureStatus, Failure, NodeKind};
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Parts};
+
+/// Numbers the windows of the process; zero is none.
+static NEXT_WINDOW: AtomicU64 = AtomicU64::new(1);
+
+impl StreamCore {
+    /// Idle to prepared: from now on every slice handed out is held.
+    pub(super) fn prepare(&mut self) -> Result<()> {
+        self.device.check_lost("prepare")?;
+        self.device.sweep();
+        self.heap.start_holding();
+        self.window = Window::Prepared;
+        Ok(())
+    }
+
+    /// Prepared to capturing. On failure the stream stays prepared, and all it held is held.
+    pub(super) fn begin_capture(&mut self, options: CaptureOptions) -> Result<()> {
+        self.device.check_lost("begin_capture")?;
+        self.timeline.start_recording().map_err(|failure| self.error("begin_capture", failure))?;
+        // Counted first: from here on other threads make their calls in relaxed mode.
+        self.device.platform().window_opened();
+        if let Err(failure) = self.raw.begin_capture(options.mode) {
+            self.device.platform().window_closed();
+            self.timeline.stop_recording(self.raw.raw());
+            return Err(self.error("begin_capture", failure));
+        }
+        self.heap.open_window();
+        let id = NEXT_WINDOW.fetch_add(1, Ordering::Relaxed);
+        self.window = Window::Capturing(Box::new(Recording::new(id)));
+        Ok(())
+    }
+
+    /// Capturing to idle, with the graph. On failure the stream is idle all the same.
+    pub(super) fn end_capture(&mut self) -> Result<Graph> {
+        let Some((recording, ended)) = self.close_driver_window() else {
+            return Err(Error::EmptyCapture);
+        };
+        let made = self.check(&recording, ended).and_then(|(graph, kinds)| {
+            let exec = graph.instantiate().map_err(|failure| {
+                match self.error("instantiate", failure) {
+                    Error::Driver { failure, .. } => {
+                        Error::Instantiate { nodes: kinds.len(), failure }
+                    }
+                    lost => lost,
+                }
+            })?;
+            Ok((graph, kinds, exec))
+        });
+        let (graph, kinds, exec) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                self.heap.abandon_window();
+                return Err(error);
+            }
+        };
+        // The first launch uploads what was not uploaded ahead, so a failure costs time alone.
+        let upload = self.raw.upload(&exec).err();
+        let own = self.heap.close_window();
+        Ok(Graph::new(Parts {
+            device: std::sync::Arc::clone(&self.device),
+            home: std::sync::Arc::clone(&self.timeline),
+            exec,
+            source: graph,
+            kinds,
+            commands: recording.recorded,
+            own,
+            foreign: recording.foreign,
+            pinned: recording.pinned,
+            modules: recording.modules,
+            upload,
+        }))
+    }
+
+    /// Leaves the window, whatever it is, without a graph (L4). Does nothing when none is open.
+    pub(super) fn cancel(&mut self) {
+        if let Some((recording, ended)) = self.close_driver_window() {
+            // A poisoned or disturbed capture ends with an error, and nobody wants its graph.
+            drop((recording, ended));
+        }
+        self.window = Window::Closed;
+        self.heap.abandon_window();
+    }
+
+    /// Ends the driver's capture, if one is open, and makes the stream run commands again.
+    fn close_driver_window(&mut self) -> Option<(Box<Recording>, Result<OwnedGraph, Failure>)> {
+        match std::mem::replace(&mut self.window, Window::Closed) {
+            Window::Capturing(recording) => {
+                let ended = self.raw.end_capture();
+                if ended.is_err() {
+                    self.replace_if_stuck();
+                }
+                self.device.platform().window_closed();
+                self.timeline.stop_recording(self.raw.raw());
+                Some((recording, ended))
+            }
+            Window::Closed | Window::Prepared => None,
+        }
+    }
+
+    /// After a failed end some drivers leave the stream capturing for good; such a stream is
+    /// thrown away and a new one takes its place, ordered after what ran before the window.
+    fn replace_if_stuck(&mut self) {
+        if matches!(self.raw.capture_status(), Ok(CaptureStatus::None)) {
+            return;
+        }
+        let (platform, ordinal) = (self.device.platform(), self.device.ordinal());
+        let fresh = OwnedStream::create(platform, ordinal).and_then(|fresh| {
+            self.timeline.order(self.timeline.issued(), &fresh)?;
+            Ok(fresh)
+        });
+        match fresh {
+            Ok(fresh) => self.raw = fresh,
+            // The old stream stays; its next use says what is wrong.
+            Err(failure) => platform.unclaimed(failure),
+        }
+    }
+
+    /// Decides whether what was captured may become a graph.
+    fn check(
+        &self,
+        recording: &Recording,
+        ended: Result<OwnedGraph, Failure>,
+    ) -> Result<(OwnedGraph, Vec<NodeKind>)> {
+        if let Some(Poison { index, command, cause }) = &recording.poison {
+            let (index, command, cause) = (*index, *command, Box::new(cause.clone()));
+            return Err(Error::Poisoned { index, command, cause });
+        }
+        let graph = ended.map_err(|failure| match self.error("end_capture", failure) {
+            Error::Driver { failure, .. } => Error::CaptureLost { failure },
+            lost => lost,
+        })?;
+        let failed = |failure| self.error("count the nodes of the captured graph", failure);
+        let nodes = graph.nodes().map_err(failed)?;
+        let kinds: Result<Vec<NodeKind>, Failure> =
+            nodes.iter().map(|node| graph.node_kind(*node)).collect();
+        let kinds = kinds.map_err(failed)?;
+        let is_memory = |kind: &&NodeKind| matches!(kind, NodeKind::MemAlloc | NodeKind::MemFree);
+        let count = kinds.iter().filter(is_memory).count();
+        if count > 0 {
+            return Err(Error::MemoryNodes { count });
+        }
+        if kinds.is_empty() {
+            return Err(Error::EmptyCapture);
+        }
+        // One command is one node: fewer nodes would be a graph with work missing (L3).
+        let (recorded, found) = (recording.recorded.len(), kinds.len());
+        if found < recorded {
+            return Err(Error::NodesMissing { recorded, found });
+        }
+        Ok((graph, kinds))
+    }
+}

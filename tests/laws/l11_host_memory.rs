@@ -1,0 +1,139 @@
+//! L11: host memory with a copy in flight cannot be touched, moved or freed by the host.
+
+use hip_capture::Error;
+
+use crate::harness::on_device;
+
+#[test]
+fn l11_writing_the_source_of_an_upload_waits_for_it() {
+    on_device(|_, device| {
+        let mut stream = device.stream()?;
+        let mut pinned = device.pinned::<u32>(64)?;
+        let mut buffer = stream.allocator().alloc::<u32>(64)?;
+        for round in 0..10 {
+            pinned.write()?.fill(round);
+            stream.pass().upload(&pinned, &mut buffer)?;
+            pinned.write()?.fill(99);
+            assert_eq!(stream.read_vec(&buffer)?, [round; 64]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn l11_reading_the_target_of_a_download_waits_for_it() {
+    on_device(|_, device| {
+        let mut stream = device.stream()?;
+        let mut pinned = device.pinned::<u32>(64)?;
+        let mut buffer = stream.allocator().alloc::<u32>(64)?;
+        stream.pass().fill(&mut buffer, 5)?;
+        stream.pass().download(&buffer, &mut pinned)?;
+        assert_eq!(*pinned.read()?, [5; 64]);
+        Ok(())
+    });
+}
+
+#[test]
+fn l11_dropping_either_end_of_a_copy_in_flight_is_safe() {
+    on_device(|_, device| {
+        let mut stream = device.stream()?;
+        let mut kept = stream.allocator().alloc::<u32>(64)?;
+        let mut pinned = device.pinned::<u32>(64)?;
+        pinned.write()?.fill(7);
+        stream.pass().upload(&pinned, &mut kept)?;
+        drop(pinned);
+        // The block in flight is not handed out again.
+        let mut other = device.pinned::<u32>(64)?;
+        other.write()?.fill(1);
+        drop(stream.read(&kept)?);
+        let result = stream.read(&kept)?;
+        drop(kept);
+        assert_eq!(*result.wait()?.read()?, [7; 64]);
+        Ok(())
+    });
+}
+
+#[test]
+fn l11_a_replay_is_refused_while_the_host_holds_its_staging_memory() {
+    on_device(|_, device| {
+        let mut stream = device.stream()?;
+        let mut pinned = device.pinned::<u32>(4)?;
+        let mut buffer = stream.allocator().alloc::<u32>(4)?;
+        let (mut graph, ()) = stream.capture(|pass| pass.upload(&pinned, &mut buffer))?;
+        let mut guard = pinned.write()?;
+        guard.fill(3);
+        let error = stream.replay(&mut graph).unwrap_err();
+        assert!(matches!(error, Error::HostBorrowed { .. }), "{error}");
+        drop(guard);
+        stream.replay(&mut graph)?;
+        assert_eq!(stream.read_vec(&buffer)?, [3; 4]);
+        Ok(())
+    });
+}
+
+#[test]
+fn l11_an_input_is_refreshed_between_replays() {
+    on_device(|_, device| {
+        let mut stream = device.stream()?;
+        let mut pinned = device.pinned::<u32>(4)?;
+        let mut buffer = stream.allocator().alloc::<u32>(4)?;
+        let (mut graph, ()) = stream.capture(|pass| pass.upload(&pinned, &mut buffer))?;
+        for round in 0..5 {
+            pinned.write()?.fill(round); // waits for the last replay's upload
+            stream.replay(&mut graph)?;
+        }
+        assert_eq!(stream.read_vec(&buffer)?, [4; 4]);
+        Ok(())
+    });
+}
+
+#[test]
+fn l11_a_download_can_be_awaited_without_an_executor_of_ours() {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake, Waker};
+
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    on_device(|_, device| {
+        let mut stream = device.stream()?;
+        let mut buffer = stream.allocator().alloc::<u32>(64)?;
+        for round in 0..20 {
+            stream.pass().fill(&mut buffer, round)?;
+            let mut download = pin!(stream.read(&buffer)?);
+            let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+            let mut context = Context::from_waker(&waker);
+            let pinned = loop {
+                match download.as_mut().poll(&mut context) {
+                    Poll::Ready(pinned) => break pinned?,
+                    Poll::Pending => std::thread::park(),
+                }
+            };
+            assert_eq!(*pinned.read()?, [round; 64]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn l11_a_buffer_made_in_a_window_cannot_be_read_before_the_first_replay() {
+    on_device(|_, device| {
+        let mut stream = device.stream()?;
+        let (mut graph, out) = stream.capture(|pass| {
+            let mut out = pass.alloc::<u32>(4)?;
+            pass.fill(&mut out, 2)?;
+            Ok(out)
+        })?;
+        let error = stream.read(&out).map(drop).unwrap_err();
+        assert!(matches!(error, Error::NotYetReplayed { .. }), "{error}");
+        stream.replay(&mut graph)?;
+        assert_eq!(stream.read_vec(&out)?, [2; 4]);
+        Ok(())
+    });
+}

@@ -1,0 +1,83 @@
+//! L12: every driver status is a value.
+
+use hip_capture::{Code, Error, Grid, InOut};
+
+use crate::harness::on_device;
+
+#[test]
+fn l12_a_kernel_that_fails_is_an_error_at_the_next_synchronize_and_loses_the_device() {
+    on_device(|_, device| {
+        let code = Code::new("bad").host::<(InOut<u32>,)>("bad", |_, (x,)| {
+            assert!(x.is_empty(), "this kernel fails");
+        });
+        // SAFETY: the kernel above has these parameters.
+        let kernel = unsafe { device.load(&code)?.kernel::<(InOut<u32>,)>("bad")? };
+        let mut stream = device.stream()?;
+        let mut counts = stream.allocator().alloc::<u32>(4)?;
+        stream.pass().launch(&kernel, Grid::covering(4, 4), (&mut counts,))?;
+        let error = stream.synchronize().unwrap_err();
+        assert!(error.is_device_lost(), "{error}");
+        assert!(error.to_string().contains("this kernel fails"), "{error}");
+        // Final: said by every call from then on.
+        assert!(stream.pass().fill(&mut counts, 1).unwrap_err().is_device_lost());
+        assert!(device.stream().unwrap_err().is_device_lost());
+        assert!(stream.prepare().unwrap_err().error().is_device_lost());
+        let _ = device.take_unclaimed_failures();
+        Ok(())
+    });
+}
+
+#[test]
+fn l12_a_kernel_that_is_not_there_or_takes_other_parameters_is_named() {
+    on_device(|_, device| {
+        let module = device.load(&crate::harness::code())?;
+        // SAFETY: no kernel is launched.
+        let error = unsafe { module.kernel::<(u32,)>("absent") }.unwrap_err();
+        assert!(matches!(error, Error::KernelNotFound { .. }));
+        assert!(error.to_string().contains("absent"), "{error}");
+        // SAFETY: no kernel is launched.
+        let error = unsafe { module.kernel::<(u32, InOut<u8>)>("scale") }.unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Signature { .. }));
+        assert!(text.contains("f32, In<f32>, Out<f32>") && text.contains("InOut<u8>"), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
+fn l12_a_bundle_without_code_for_the_device_is_an_error() {
+    on_device(|_, device| {
+        let error = device.load(&Code::new("only source").source("…", &[])).unwrap_err();
+        assert!(matches!(error, Error::Load { .. }), "{error}");
+        assert!(error.to_string().contains("only source"), "{error}");
+        Ok(())
+    });
+}
+
+#[test]
+fn l12_there_is_no_such_device() {
+    let simulator = hip_capture::sim::Simulator::new(Default::default()).unwrap();
+    let error = hip_capture::Device::of_simulator(&simulator, 1).unwrap_err();
+    assert!(matches!(error, Error::NoDevice { ordinal: 1, count: 1, .. }), "{error}");
+}
+
+#[test]
+fn l12_out_of_memory_says_what_was_wanted_and_what_there_is() {
+    let options = hip_capture::sim::SimOptions::default().memory(1 << 20);
+    crate::harness::on_device_with(options, |_, device| {
+        let mut stream = device.stream()?;
+        let kept = stream.allocator().alloc::<u8>(600 << 10)?;
+        match stream.allocator().alloc::<u8>(600 << 10).unwrap_err() {
+            Error::OutOfMemory { wanted, free, total, in_use } => {
+                assert_eq!((wanted, total, in_use), (600 << 10, 1 << 20, 600 << 10));
+                assert!(free <= 424 << 10, "{free}");
+            }
+            other => panic!("{other}"),
+        }
+        // Small requests still fit, and a dropped buffer makes room again.
+        drop(stream.allocator().alloc::<u8>(300 << 10)?);
+        drop(kept);
+        stream.allocator().alloc::<u8>(900 << 10)?;
+        Ok(())
+    });
+}

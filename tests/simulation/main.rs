@@ -1,0 +1,3 @@
+//! Random legal programs on the simulated device.
+
+mod programs;
