@@ -75,6 +75,16 @@ impl PinnedBlock {
         }
     }
 
+    /// The uses by other streams that a new one by `user` would have to run after (L10).
+    pub(crate) fn conflicts(&self, user: &Timeline, write: bool) -> SmallVec<[HostUse; 2]> {
+        let claims = self.claims();
+        let before = claims
+            .device
+            .iter()
+            .filter(|one| (write || one.write) && one.timeline.id() != user.id() && !one.is_over());
+        before.cloned().collect()
+    }
+
     /// Notes that a command is about to be enqueued that uses the block. Refused while the host
     /// holds a guard in conflict with it.
     pub(crate) fn claim(&self, operation: &'static str, new: HostUse) -> Result<()> {

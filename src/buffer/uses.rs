@@ -33,6 +33,8 @@ pub(crate) struct Uses {
     foreign: Mutex<Vec<Foreign>>,
     /// The last window of another stream that retained the slice.
     window: AtomicU64,
+    /// The last window that recorded a command which writes the slice.
+    written_in: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -149,6 +151,16 @@ impl Uses {
     /// Whether this is the first time that window `window` of another stream meets the slice.
     pub(crate) fn is_new_to(&self, window: u64) -> bool {
         self.window.swap(window, Ordering::Relaxed) != window
+    }
+
+    /// Window `window` recorded a command that writes the slice.
+    pub(crate) fn mark_recorded_write(&self, window: u64) {
+        self.written_in.store(window, Ordering::Relaxed);
+    }
+
+    /// Whether the graph of window `window` gives the slice content.
+    pub(crate) fn is_written_by(&self, window: u64) -> bool {
+        self.written_in.load(Ordering::Relaxed) == window
     }
 
     /// A graph began to touch the slice.

@@ -26,8 +26,9 @@ pub(crate) struct Parts {
     pub(crate) source: OwnedGraph,
     pub(crate) kinds: Vec<NodeKind>,
     pub(crate) commands: Vec<Command>,
-    pub(crate) own: Vec<Slice<Uses>>,
-    pub(crate) foreign: Vec<DeviceSlice>,
+    /// Slices of the stream's own heap, and whether the commands write them.
+    pub(crate) own: Vec<(Slice<Uses>, bool)>,
+    pub(crate) foreign: Vec<(DeviceSlice, bool)>,
     pub(crate) pinned: Vec<RecordedPinned>,
     pub(crate) modules: Vec<Arc<ModuleCore>>,
     pub(crate) upload: Option<Failure>,
@@ -37,8 +38,8 @@ pub(crate) struct Parts {
 struct Owned {
     exec: OwnedExec,
     source: OwnedGraph,
-    own: Vec<Slice<Uses>>,
-    foreign: Vec<DeviceSlice>,
+    own: Vec<(Slice<Uses>, bool)>,
+    foreign: Vec<(DeviceSlice, bool)>,
     pinned: Vec<RecordedPinned>,
     modules: Vec<Arc<ModuleCore>>,
 }
@@ -106,9 +107,8 @@ impl Graph {
     pub(crate) fn new(parts: Parts) -> Graph {
         let Parts { device, home, exec, source, kinds, commands, .. } = parts;
         let (own, foreign, pinned) = (parts.own, parts.foreign, parts.pinned);
-        for slice in own.iter().chain(foreign.iter().map(|one| &one.slice)) {
-            slice.tag().add_graph();
-        }
+        own.iter().for_each(|(slice, _)| slice.tag().add_graph());
+        foreign.iter().for_each(|(one, _)| one.slice.tag().add_graph());
         let modules = parts.modules;
         Graph {
             owned: Some(Box::new(Owned { exec, source, own, foreign, pinned, modules })),
@@ -159,11 +159,13 @@ impl Graph {
         &self.device
     }
 
-    pub(crate) fn own(&self) -> &[Slice<Uses>] {
+    /// The slices of the stream's own heap, and whether a replay writes them.
+    pub(crate) fn own(&self) -> &[(Slice<Uses>, bool)] {
         &self.owned().own
     }
 
-    pub(crate) fn foreign(&self) -> &[DeviceSlice] {
+    /// The slices of other streams' heaps, and whether a replay writes them.
+    pub(crate) fn foreign(&self) -> &[(DeviceSlice, bool)] {
         &self.owned().foreign
     }
 
@@ -198,8 +200,10 @@ impl Graph {
             Some(last) => *last = (Arc::clone(timeline), epoch),
             None => {
                 self.last = Some((Arc::clone(timeline), epoch));
-                // The first replay gives buffers made in the window their content.
-                for slice in self.own() {
+                // The first replay gives what its commands write content.
+                let foreign = self.foreign().iter().map(|(one, written)| (&one.slice, *written));
+                let own = self.own().iter().map(|(slice, written)| (slice, *written));
+                for (slice, _) in own.chain(foreign).filter(|(_, written)| *written) {
                     slice.tag().has_content();
                 }
             }
@@ -241,8 +245,8 @@ impl Graph {
     #[must_use]
     pub fn retained(&self) -> Retained {
         let owned = self.owned();
-        let bytes = owned.own.iter().map(Slice::bytes).sum::<u64>()
-            + owned.foreign.iter().map(|one| one.slice.bytes()).sum::<u64>();
+        let bytes = owned.own.iter().map(|(slice, _)| slice.bytes()).sum::<u64>()
+            + owned.foreign.iter().map(|(one, _)| one.slice.bytes()).sum::<u64>();
         Retained {
             slices: owned.own.len() + owned.foreign.len(),
             bytes,

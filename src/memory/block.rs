@@ -27,6 +27,8 @@ pub(super) struct Block {
     pub(super) window: u32,
     /// The window whose recorded commands touch the block, or zero.
     pub(super) touched: u32,
+    /// The window whose recorded commands write the block, or zero.
+    pub(super) written: u32,
     pub(super) address: u64,
     pub(super) bytes: u64,
     /// Neighbours in the page.

@@ -134,6 +134,7 @@ impl<M: Tag> Heap<M> {
             state: State::Free,
             window: 0,
             touched: 0,
+            written: 0,
             address,
             bytes: size,
             before: NONE,

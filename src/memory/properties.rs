@@ -168,7 +168,7 @@ impl World {
             Step::Touch(which) => {
                 if self.phase == Phase::Open && !self.live.is_empty() {
                     let slice = &self.live[which % self.live.len()];
-                    self.heap.touch(slice);
+                    self.heap.touch(slice, true);
                     let range = (slice.address(), slice.address() + slice.bytes());
                     self.touched.insert(range.0, range.1);
                     if !self.made.contains(&range.0) {
@@ -197,7 +197,8 @@ impl World {
             Step::Close => {
                 if self.phase == Phase::Open {
                     assert_eq!(self.shelf.calls, self.backing_calls_at_open, "asked in a window");
-                    let retained = self.heap.close_window();
+                    let retained: Vec<_> =
+                        self.heap.close_window().into_iter().map(|(slice, _)| slice).collect();
                     let starts: Vec<u64> = retained.iter().map(Slice::address).collect();
                     for (start, end) in &self.touched {
                         let covered = retained.iter().any(|slice| {

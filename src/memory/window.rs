@@ -91,10 +91,13 @@ impl<M: Tag> Heap<M> {
     }
 
     /// Marks the slice as touched by a recorded command: O(1), each slice once.
-    pub(crate) fn touch(&mut self, slice: &Slice<M>) {
+    pub(crate) fn touch(&mut self, slice: &Slice<M>, write: bool) {
         let index = slice.block();
         let serial = self.window.serial;
         let block = &mut self.blocks[index];
+        if write {
+            block.written = serial;
+        }
         if block.touched != serial {
             block.touched = serial;
             self.window.touched.push(index);
@@ -134,8 +137,9 @@ impl<M: Tag> Heap<M> {
         }
     }
 
-    /// Closes the window and returns a handle on each slice that recorded commands touch.
-    pub(crate) fn close_window(&mut self) -> Vec<Slice<M>> {
+    /// Closes the window and returns a handle on each slice that recorded commands touch, and
+    /// whether they write it.
+    pub(crate) fn close_window(&mut self) -> Vec<(Slice<M>, bool)> {
         self.collect();
         let touched = std::mem::take(&mut self.window.touched);
         let mut retained = Vec::with_capacity(touched.len());
@@ -145,7 +149,8 @@ impl<M: Tag> Heap<M> {
                 self.count_revived(index);
             }
             let home = std::sync::Arc::clone(&self.home);
-            retained.push(Slice::revive(self.record(index), &home));
+            let written = self.blocks[index].written == self.window.serial;
+            retained.push((Slice::revive(self.record(index), &home), written));
         }
         self.leave_window();
         retained

@@ -198,8 +198,7 @@ impl StreamCore {
         }
         let epoch = self.timeline.issued() + 1;
         if let Beside::Pinned(block, write) = beside {
-            let timeline = Arc::clone(&self.timeline);
-            block.claim(operation, HostUse { timeline, epoch, write })?;
+            self.claim(operation, block, epoch, write)?;
         }
         for one in uses.iter().flatten() {
             self.mark(one, epoch);
@@ -252,6 +251,26 @@ impl StreamCore {
             }
         }
         Ok(())
+    }
+
+    /// Notes the use of a page-locked block, ordered after those of other streams.
+    pub(super) fn claim(
+        &mut self,
+        operation: &'static str,
+        block: &PinnedBlock,
+        epoch: u64,
+        write: bool,
+    ) -> Result<()> {
+        for HostUse { timeline, epoch, .. } in block.conflicts(&self.timeline, write) {
+            if !timeline.same_device(&self.timeline) {
+                // Streams of different devices cannot be made to wait for each other here.
+                timeline.wait(epoch).map_err(|failure| timeline.error(operation, failure))?;
+            } else if !self.has_seen(&timeline, epoch) {
+                self.order_after(&timeline, epoch)
+                    .map_err(|failure| self.error(operation, failure))?;
+            }
+        }
+        block.claim(operation, HostUse { timeline: Arc::clone(&self.timeline), epoch, write })
     }
 
     #[inline]
@@ -335,11 +354,15 @@ impl StreamCore {
     }
 
     fn retain(&mut self, one: &SliceUse<'_>) {
-        if self.owns(one) {
-            self.heap.touch(&one.memory.slice);
+        let owned = self.owns(one);
+        let Window::Capturing(recording) = &mut self.window else { return };
+        if owned {
+            self.heap.touch(&one.memory.slice, one.writes());
             return;
         }
-        let Window::Capturing(recording) = &mut self.window else { return };
+        if one.writes() {
+            one.memory.slice.tag().mark_recorded_write(recording.id);
+        }
         if one.memory.slice.tag().is_new_to(recording.id) {
             recording.foreign.push(one.memory.clone());
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::core::StreamCore;
-use crate::buffer::{Conflict, HostUse, Uses};
+use crate::buffer::{Conflict, Uses};
 use crate::driver::Site;
 use crate::driver::timeline::Timeline;
 use crate::error::{Error, Result};
@@ -43,10 +43,10 @@ impl StreamCore {
 
     fn launch_graph(&mut self, graph: &mut Graph, site: Site) -> Result<()> {
         let epoch = self.timeline.issued() + 1;
-        let claimed = graph.pinned().iter().try_for_each(|pinned| {
-            let (timeline, write) = (Arc::clone(&self.timeline), pinned.write);
-            pinned.block.claim(OPERATION, HostUse { timeline, epoch, write })
-        });
+        let claimed = graph
+            .pinned()
+            .iter()
+            .try_for_each(|pinned| self.claim(OPERATION, &pinned.block, epoch, pinned.write));
         let launched = claimed.and_then(|()| {
             let launched = self.raw.graph_launch(graph.exec(), site);
             launched.map_err(|failure| self.error(OPERATION, failure))
@@ -69,28 +69,34 @@ impl StreamCore {
         if !graph.foreign().is_empty() || !Arc::ptr_eq(&home, &self.timeline) {
             self.device.count_foreign_use();
         }
-        for slice in graph.own() {
-            self.order_slice(slice, &home, epoch)?;
+        for (slice, write) in graph.own() {
+            self.order_slice(slice, &home, epoch, *write)?;
         }
-        for foreign in graph.foreign() {
-            self.order_slice(&foreign.slice, &foreign.home, epoch)?;
+        for (foreign, write) in graph.foreign() {
+            self.order_slice(&foreign.slice, &foreign.home, epoch, *write)?;
         }
         graph.note_settled(self.device.foreign_uses());
         Ok(())
     }
 
-    fn order_slice(&mut self, slice: &Slice<Uses>, home: &Arc<Timeline>, epoch: u64) -> Result<()> {
+    fn order_slice(
+        &mut self,
+        slice: &Slice<Uses>,
+        home: &Arc<Timeline>,
+        epoch: u64,
+        write: bool,
+    ) -> Result<()> {
         let uses = slice.tag();
         loop {
             let seen = |other: &_, epoch| self.has_seen(other, epoch);
-            match uses.conflict(home, &self.timeline, false, true, seen) {
+            match uses.conflict(home, &self.timeline, false, write, seen) {
                 None | Some(Conflict::AwaitsReplay) => break,
                 Some(Conflict::Pending(other, epoch)) => self.order_after_use(&other, epoch)?,
             }
         }
         if !Arc::ptr_eq(home, &self.timeline) {
             // The graph keeps the slice until the replay is over.
-            uses.mark_foreign(&self.timeline, epoch, true);
+            uses.mark_foreign(&self.timeline, epoch, write);
         }
         Ok(())
     }

@@ -66,6 +66,10 @@ impl StreamCore {
         // The first launch uploads what was not uploaded ahead, so a failure costs time alone.
         let upload = self.raw.upload(&exec).err();
         let own = self.heap.close_window();
+        let foreign = recording.foreign.into_iter().map(|one| {
+            let written = one.slice.tag().is_written_by(recording.id);
+            (one, written)
+        });
         Ok(Graph::new(Parts {
             device: std::sync::Arc::clone(&self.device),
             home: std::sync::Arc::clone(&self.timeline),
@@ -74,7 +78,7 @@ impl StreamCore {
             kinds,
             commands: recording.recorded,
             own,
-            foreign: recording.foreign,
+            foreign: foreign.collect(),
             pinned: recording.pinned,
             modules: recording.modules,
             upload,

@@ -91,26 +91,31 @@ enum Op {
 }
 
 fn command() -> impl Strategy<Value = Command> {
-    let (n, v) = (any::<usize>(), any::<u32>());
+    let (n, v) = (0..12usize, any::<u32>());
     prop_oneof![
-        (n, v).prop_map(|(to, value)| Command::Fill { to, value }),
-        (n, v, 0..LEN, 0..LEN).prop_map(|(to, value, start, len)| Command::FillPart {
+        (n.clone(), v).prop_map(|(to, value)| Command::Fill { to, value }),
+        (n.clone(), v, 0..LEN, 0..LEN).prop_map(|(to, value, start, len)| Command::FillPart {
             to,
             value,
             start,
             len
         }),
-        (n, n).prop_map(|(from, to)| Command::Copy { from, to }),
-        (v, v, n, n).prop_map(|(a, b, from, to)| Command::Affine { a, b, from, to }),
-        (v, n, n).prop_map(|(a, from, to)| Command::Accumulate { a, from, to }),
-        (n, n).prop_map(|(from, to)| Command::Upload { from, to }),
-        (n, n).prop_map(|(from, to)| Command::Download { from, to }),
+        (n.clone(), n.clone()).prop_map(|(from, to)| Command::Copy { from, to }),
+        (v, v, n.clone(), n.clone()).prop_map(|(a, b, from, to)| Command::Affine {
+            a,
+            b,
+            from,
+            to
+        }),
+        (v, n.clone(), n.clone()).prop_map(|(a, from, to)| Command::Accumulate { a, from, to }),
+        (n.clone(), n.clone()).prop_map(|(from, to)| Command::Upload { from, to }),
+        (n.clone(), n.clone()).prop_map(|(from, to)| Command::Download { from, to }),
         (v, any::<bool>()).prop_map(|(value, kept)| Command::Make { value, kept }),
     ]
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let n = any::<usize>();
+    let n = 0..12usize;
     let ending = prop_oneof![
         6 => Just(Ending::End),
         1 => Just(Ending::Cancel),
@@ -120,25 +125,25 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Ending::Poison),
     ];
     prop_oneof![
-        10 => (n, command()).prop_map(|(stream, command)| Op::Run { stream, command }),
-        2 => (n, n, any::<u32>())
+        10 => (n.clone(), command()).prop_map(|(stream, command)| Op::Run { stream, command }),
+        2 => (n.clone(), n.clone(), any::<u32>())
             .prop_map(|(stream, to, value)| Op::Write { stream, to, value }),
-        3 => (n, n).prop_map(|(stream, from)| Op::Read { stream, from }),
-        1 => (n, n, any::<bool>())
+        3 => (n.clone(), n.clone()).prop_map(|(stream, from)| Op::Read { stream, from }),
+        1 => (n.clone(), n.clone(), any::<bool>())
             .prop_map(|(stream, from, waits)| Op::ReadLater { stream, from, waits }),
-        2 => (n, any::<u32>()).prop_map(|(pinned, value)| Op::HostWrite { pinned, value }),
-        2 => n.prop_map(|pinned| Op::HostRead { pinned }),
-        4 => (n, vec(command(), 1..8), ending, any::<bool>()).prop_map(
+        2 => (n.clone(), any::<u32>()).prop_map(|(pinned, value)| Op::HostWrite { pinned, value }),
+        2 => n.clone().prop_map(|pinned| Op::HostRead { pinned }),
+        4 => (n.clone(), vec(command(), 1..8), ending, any::<bool>()).prop_map(
             |(stream, step, ending, by_hand)| Op::Capture { stream, step, ending, by_hand }
         ),
-        6 => (n, n, 1..4usize)
+        6 => (n.clone(), n.clone(), 1..4usize)
             .prop_map(|(stream, graph, times)| Op::Replay { stream, graph, times }),
-        1 => n.prop_map(|graph| Op::DropGraph { graph }),
-        2 => n.prop_map(|buffer| Op::DropBuffer { buffer }),
-        1 => n.prop_map(|stream| Op::Synchronize { stream }),
-        1 => (n, n).prop_map(|(stream, other)| Op::Wait { stream, other }),
-        1 => n.prop_map(|stream| Op::Trim { stream }),
-        1 => n.prop_map(|stream| Op::Renew { stream }),
+        1 => n.clone().prop_map(|graph| Op::DropGraph { graph }),
+        2 => n.clone().prop_map(|buffer| Op::DropBuffer { buffer }),
+        1 => n.clone().prop_map(|stream| Op::Synchronize { stream }),
+        1 => (n.clone(), n.clone()).prop_map(|(stream, other)| Op::Wait { stream, other }),
+        1 => n.clone().prop_map(|stream| Op::Trim { stream }),
+        1 => n.clone().prop_map(|stream| Op::Renew { stream }),
     ]
 }
 
@@ -480,23 +485,15 @@ impl World {
                 self.device.stream()?
             }
             Ending::Poison => {
-                let short = self.pinned[0].len() - 1;
-                let nothing = capturing.pass().alloc::<u32>(0)?;
-                let mut target = self.buffers.pop();
-                if let Some(held) = &mut target {
-                    let refused = capturing.pass().copy(&nothing, held.buffer.view_mut(..short)?);
-                    assert!(matches!(refused, Err(Error::LengthMismatch { .. })));
-                }
-                let poisoned = target.is_some();
-                self.buffers.extend(target);
-                match capturing.end_capture() {
-                    Err(failed) => {
-                        assert!(!poisoned || matches!(failed.error(), Error::Poisoned { .. }));
-                        self.buffers.truncate(kept);
-                        failed.into_stream()
-                    }
-                    Ok(_) => panic!("a poisoned capture made a graph"),
-                }
+                let mut nothing = capturing.pass().alloc::<u32>(0)?;
+                let refused = capturing.pass().upload(&self.pinned[0], &mut nothing);
+                assert!(matches!(refused, Err(Error::LengthMismatch { .. })));
+                let Err(failed) = capturing.end_capture() else {
+                    panic!("a poisoned capture made a graph");
+                };
+                assert!(matches!(failed.error(), Error::Poisoned { .. }), "{}", failed.error());
+                self.buffers.truncate(kept);
+                failed.into_stream()
             }
         };
         self.unrecord(memory, pinned);
