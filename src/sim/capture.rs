@@ -8,6 +8,7 @@ use super::graph::{Graph, NodeBody, raw_node};
 use super::rules::AfterFailedEnd;
 use super::state::{Answer, State};
 use super::stream::{Command, Membership, Position};
+use super::work::Work;
 use crate::driver::{CaptureInfo, CaptureMode, CaptureStatus, RawGraph, RawNode};
 use crate::error::Status;
 
@@ -235,15 +236,29 @@ impl State {
 
     /// Records a work or enqueues it, as the stream is doing.
     #[inline]
-    pub(super) fn give(&mut self, handle: u64, work: super::work::Work) -> Answer<()> {
+    pub(super) fn give(&mut self, handle: u64, work: Work) -> Answer<()> {
         self.check_legacy_work(handle)?;
         match self.doing(handle)? {
-            Doing::Recording => self.record(handle, NodeBody::Work(work)),
+            Doing::Recording => {
+                self.watch(|watch, memory| watch.recorded(memory, &work));
+                self.record(handle, NodeBody::Work(work))
+            }
             Doing::Running => {
+                if !self.may_run(handle, &work) {
+                    return Ok(());
+                }
                 self.enqueue(handle, Command::Work(work));
                 Ok(())
             }
         }
+    }
+
+    /// Whether the sanitizer lets a command run.
+    pub(super) fn may_run(&mut self, handle: u64, work: &Work) -> bool {
+        let Some(watch) = &mut self.watch else { return true };
+        let good = watch.given(&self.memory, handle, work);
+        self.pass_on();
+        good
     }
 
     pub(super) fn record_event(&mut self, event: u64, handle: u64) -> Answer<()> {
@@ -269,6 +284,9 @@ impl State {
         if real {
             let position = self.enqueue(handle, Command::Record { event, record });
             self.event(event)?.position = Some(position);
+            self.watch(|watch, _| watch.event_recorded(event, handle));
+        } else {
+            self.watch(|watch, _| watch.event_forgotten(event));
         }
         Ok(())
     }
@@ -296,6 +314,7 @@ impl State {
             return Err(Status::STREAM_CAPTURE_ISOLATION.into());
         }
         if let Some(position) = position {
+            self.watch(|watch, _| watch.stream_waits(handle, event));
             self.enqueue_wait(handle, position);
         }
         Ok(())

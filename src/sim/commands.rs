@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Simulator;
 use super::calls::Api;
 use super::execute::Inside;
+use super::sanitizer::Sanitizer;
 use super::schedule::Guard;
 use super::state::{Answer, State};
 use super::stream::Position;
@@ -30,6 +31,7 @@ impl Simulator {
     ) -> Result<T, Failure> {
         let (mut state, fault) = self.enter(api)?;
         let result = body(&mut state).map_err(|refusal| refusal.of(api));
+        self.leave(state);
         spoil(result, fault)
     }
 
@@ -42,7 +44,8 @@ impl Simulator {
     ) -> Result<(), Failure> {
         let (mut state, fault) = self.enter(api)?;
         let result = body(&mut state).map_err(|refusal| refusal.of(api));
-        self.shared.run_beside(state);
+        let state = self.shared.run_beside(state);
+        self.leave(state);
         spoil(result, fault)
     }
 
@@ -53,7 +56,11 @@ impl Simulator {
         body: impl FnOnce(&Simulator, Guard<'_>) -> Answer<T>,
     ) -> Result<T, Failure> {
         let (state, fault) = self.enter(api)?;
-        spoil(body(self, state).map_err(|refusal| refusal.of(api)), fault)
+        let result = body(self, state).map_err(|refusal| refusal.of(api));
+        if self.is_strict() {
+            self.leave(self.shared.lock());
+        }
+        spoil(result, fault)
     }
 
     /// Begins a call; the failure beside the state is one that its end gets.
@@ -67,6 +74,22 @@ impl Simulator {
             None => Ok((state, None)),
             Some(fault) if api.destroys() => Ok((state, Some(fault.of(api)))),
             Some(fault) => Err(fault.of(api)),
+        }
+    }
+
+    fn is_strict(&self) -> bool {
+        self.options.sanitizer == Sanitizer::Strict
+    }
+
+    /// Ends a call: a strict sanitizer panics with what it found.
+    #[inline]
+    pub(super) fn leave(&self, mut state: Guard<'_>) {
+        if state.panic.is_some() {
+            let report = state.panic.take().unwrap_or_default();
+            drop(state);
+            if !std::thread::panicking() {
+                panic!("{report}");
+            }
         }
     }
 

@@ -9,12 +9,13 @@ use super::calls::Api;
 use super::capture::Doing;
 use super::commands::{MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 use super::graph::{Graph, NodeBody, raw_node, split_node};
+use super::sanitizer::Sanitizer;
 use super::state::{Answer, Module, Refusal, State};
 use super::stream::{Event, Stream};
 use super::work::{HostWork, LoadedKernel, Work};
 use crate::driver::{
     CaptureInfo, CaptureMode, CaptureStatus, CodeForms, Copy, DeviceAddress, Driver, Failure, Fill,
-    FillPattern, HostFunction, Launch, MemoryInfo, NodeKind, Properties, RawEvent, RawExec,
+    FillPattern, HostFunction, Launch, MemoryInfo, NodeKind, Note, Properties, RawEvent, RawExec,
     RawFunction, RawGraph, RawModule, RawNode, RawStream, Signature, Site, UpdateOutcome,
 };
 use crate::error::Status;
@@ -65,7 +66,9 @@ unsafe impl Driver for Simulator {
                 return Err(Status::INVALID_VALUE.into());
             }
             let State { memory, random, injection, .. } = state;
-            Ok(DeviceAddress(memory.allocate(device, bytes, random, injection.faults.moves)?))
+            let address = memory.allocate(device, bytes, random, injection.faults.moves)?;
+            state.watch(|watch, _| watch.allocated(address, bytes));
+            Ok(DeviceAddress(address))
         })
     }
 
@@ -77,6 +80,12 @@ unsafe impl Driver for Simulator {
                 return Err(Status::INVALID_VALUE.into());
             }
             let mut state = sim.shared.drain(state, None);
+            state.watch(|watch, memory| {
+                watch.host_waited_for_all();
+                if let Some((base, bytes, _)) = memory.holding(address.0) {
+                    watch.freed(base, bytes);
+                }
+            });
             match state.memory.release_once(address.0) {
                 true => Ok(()),
                 false => Err(Status::INVALID_VALUE.into()),
@@ -92,6 +101,7 @@ unsafe impl Driver for Simulator {
                 return Err(Status::INVALID_VALUE.into());
             }
             let data = state.memory.allocate_pinned(device, bytes)?;
+            state.watch(|watch, _| watch.pinned_allocated(data as u64, bytes));
             NonNull::new(data).ok_or_else(|| Status::OUT_OF_MEMORY.into())
         })
     }
@@ -101,6 +111,11 @@ unsafe impl Driver for Simulator {
             state.device(device)?;
             state.check_unsafe()?;
             let mut state = sim.shared.drain(state, None);
+            let bytes = state.memory.pinned_bytes(data.as_ptr());
+            state.watch(|watch, _| {
+                watch.host_waited_for_all();
+                watch.pinned_freed(data.as_ptr() as u64, bytes);
+            });
             match state.memory.free_pinned(device, data.as_ptr()) {
                 true => Ok(()),
                 false => Err(Status::INVALID_VALUE.into()),
@@ -122,12 +137,13 @@ unsafe impl Driver for Simulator {
                 return Err(Status::INVALID_HANDLE.into());
             }
             let began = found.membership.as_ref().filter(|m| m.origin).map(|m| m.capture);
-            found.membership = None;
-            if let Some(capture) = began {
-                state.discard(capture);
+            match began {
+                Some(capture) => state.discard(capture),
+                None => found.membership = None,
             }
             let tail = state.tail(stream.0);
             let mut state = sim.shared.wait_for(state, tail);
+            state.watch(|watch, _| watch.stream_gone(stream.0));
             state.streams.remove(stream.0);
             Ok(())
         })
@@ -138,6 +154,7 @@ unsafe impl Driver for Simulator {
             let device = state.working_stream(stream.0)?.device;
             state.check_wait(stream.0)?;
             let tail = state.tail(stream.0);
+            state.watch(|watch, _| watch.host_waited(stream.0));
             sim.synchronize(state, tail, device)
         })
     }
@@ -160,6 +177,9 @@ unsafe impl Driver for Simulator {
             let told = state.stream(stream.0)?.told;
             let shows = state.shows(tail, told);
             state.stream(stream.0)?.told += u32::from(!shows);
+            if shows {
+                state.watch(|watch, _| watch.host_waited(stream.0));
+            }
             Ok(shows)
         })
     }
@@ -189,6 +209,7 @@ unsafe impl Driver for Simulator {
         self.call(Api::EventDestroy, |state| {
             state.event(event.0)?;
             state.events.remove(event.0);
+            state.watch(|watch, _| watch.event_forgotten(event.0));
             Ok(())
         })
     }
@@ -218,6 +239,9 @@ unsafe impl Driver for Simulator {
             let told = state.event(event.0)?.told;
             let shows = state.shows(position, told);
             state.event(event.0)?.told += u32::from(!shows);
+            if shows {
+                state.watch(|watch, _| watch.host_saw(event.0));
+            }
             Ok(shows)
         })
     }
@@ -230,7 +254,10 @@ unsafe impl Driver for Simulator {
             state.check_event_wait(event.0, false)?;
             match position {
                 None => Ok(()),
-                Some(position) => sim.synchronize(state, position, device),
+                Some(position) => {
+                    state.watch(|watch, _| watch.host_saw(event.0));
+                    sim.synchronize(state, position, device)
+                }
             }
         })
     }
@@ -320,6 +347,8 @@ unsafe impl Driver for Simulator {
             };
             if recording {
                 state.record(stream.0, NodeBody::Allocate { address })?;
+            } else {
+                state.watch(|watch, _| watch.allocated(address, bytes));
             }
             Ok(DeviceAddress(address))
         })
@@ -345,7 +374,14 @@ unsafe impl Driver for Simulator {
                     state.graph_allocations.retain(|&live| live != address);
                     Work::Free { address }
                 }
-                Some(false) => Work::Release { address },
+                Some(false) => {
+                    state.watch(|watch, memory| {
+                        if let Some((base, bytes, _)) = memory.holding(address) {
+                            watch.freed_on(stream.0, base, bytes);
+                        }
+                    });
+                    Work::Release { address }
+                }
             };
             state.give(stream.0, work)
         })
@@ -534,6 +570,7 @@ unsafe impl Driver for Simulator {
             if state.rules.judges_execs {
                 state.check_unsafe()?;
             }
+            state.watch(|watch, _| watch.exec_gone(exec.0));
             state.execs.remove(exec.0).ok_or_else(|| Status::INVALID_VALUE.into())
         })?;
         drop(dropped);
@@ -552,6 +589,17 @@ unsafe impl Driver for Simulator {
     ) -> Result<(), Failure> {
         // SAFETY: the caller's.
         self.call(Api::ExecSetKernel, |state| unsafe { state.set_kernel(exec.0, node, launch) })
+    }
+
+    fn wants_notes(&self) -> bool {
+        self.options.sanitizer != Sanitizer::Off
+    }
+
+    fn note(&self, note: Note<'_>) {
+        // A kernel or host function may touch page-locked memory; that is no call of the driver.
+        let mut state = self.shared.lock();
+        state.watch(|watch, _| watch.note(&note));
+        self.leave(state);
     }
 }
 

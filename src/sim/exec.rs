@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 use super::execute::{self, Arguments, Ready};
 use super::graph::{Graph, NodeBody, split_node};
 use super::memory::Memory;
-use super::state::{Answer, Refusal, State};
+use super::sanitizer::{Summary, Watch};
+use super::state::{Answer, State};
 use super::stream::{Command, GraphRun, Position};
 use super::work::{KernelWork, Work};
 use crate::driver::{Launch, RawNode, Site, UpdateOutcome};
@@ -38,6 +39,8 @@ pub(super) struct ExecBody {
     /// Addresses that a run allocates and does not free.
     unfreed: Vec<u64>,
     resolved: Mutex<Option<Arc<Resolved>>>,
+    /// For the sanitizer, if there is one.
+    summary: Option<Summary>,
 }
 
 pub(super) struct FlatNode {
@@ -53,7 +56,7 @@ pub(super) struct Resolved {
     ready: Vec<Ready>,
     arguments: Arguments,
     /// A kernel that must not run since its arguments overlap.
-    pub(super) alias: Option<Refusal>,
+    pub(super) alias: Option<Arc<str>>,
 }
 
 // SAFETY: the pointers are only followed by the one thread that executes at a time.
@@ -68,9 +71,15 @@ impl Resolved {
     /// `self` was resolved from `body` under the present memory map, and nobody else touches the
     /// memory.
     #[inline]
-    pub(super) unsafe fn perform(&self, body: &ExecBody, node: usize) {
+    pub(super) unsafe fn perform(
+        &self,
+        body: &ExecBody,
+        node: usize,
+        compares: u64,
+    ) -> Option<String> {
+        let (work, ready) = (&body.nodes[node].work, self.ready[node]);
         // SAFETY: the caller's; the body has not moved since, as it is behind an `Arc`.
-        unsafe { execute::perform(&body.nodes[node].work, self.ready[node], &self.arguments) }
+        unsafe { execute::perform_compared(work, ready, &self.arguments, compares) }
     }
 }
 
@@ -103,7 +112,7 @@ fn flatten(graph: &Graph, before: &[u32], nodes: &mut Vec<FlatNode>) -> Vec<u32>
 }
 
 impl ExecBody {
-    fn new(graph: &Graph) -> ExecBody {
+    fn new(graph: &Graph, watch: &mut Option<Box<Watch>>) -> ExecBody {
         let mut nodes = Vec::new();
         flatten(graph, &[], &mut nodes);
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
@@ -134,7 +143,8 @@ impl ExecBody {
         let host = nodes.iter().any(|node| node.work.calls_host());
         let cost = nodes.iter().map(|node| node.work.cost() / 4).sum();
         let resolved = Mutex::new(None);
-        ExecBody { nodes, successors, chain, memory, host, cost, unfreed, resolved }
+        let summary = watch.as_mut().map(|watch| watch.summary(&nodes, chain));
+        ExecBody { nodes, successors, chain, memory, host, cost, unfreed, resolved, summary }
     }
 
     /// The body's addresses under the present memory map, looked up again only if that changed.
@@ -153,7 +163,7 @@ impl ExecBody {
                 Ok(ready) => ready,
                 Err(refusal) if refusal.status.is_device_lost() => return Err(refusal),
                 Err(refusal) => {
-                    alias.get_or_insert(refusal);
+                    alias.get_or_insert(refusal.detail.unwrap_or_default());
                     Ready::Nothing
                 }
             });
@@ -213,7 +223,8 @@ impl State {
         }
         graph.instantiated = true;
         let template = graph.clone();
-        let body = Arc::new(ExecBody::new(&template));
+        let body = Arc::new(ExecBody::new(&template, &mut self.watch));
+        self.pass_on();
         Ok(self.execs.insert(Exec { body, source, template, last: None }))
     }
 
@@ -229,8 +240,16 @@ impl State {
         if body.unfreed.iter().any(|address| self.graph_allocations.contains(address)) {
             return Err(Status::INVALID_VALUE.into());
         }
+        if let (Some(watch), Some(summary)) = (&mut self.watch, &body.summary) {
+            let good = watch.launched(&self.memory, handle, stream, summary, site);
+            self.pass_on();
+            if !good {
+                return Ok(());
+            }
+        }
         if let Some(last) = last.filter(|last| last.stream != stream) {
             if self.rules.orders_launches && !self.is_reached(last) {
+                self.watch(|watch, _| watch.stream_follows(stream, last.stream));
                 self.enqueue(stream, Command::Wait(last));
             }
         }
@@ -244,7 +263,7 @@ impl State {
                 self.graph_allocations.retain(|&live| live != address);
             }
         }
-        let run = GraphRun { body, order: Vec::new(), next: 0, site };
+        let run = GraphRun { body, order: Vec::new(), next: 0 };
         let position = self.enqueue(stream, Command::Graph(run));
         if let Some(exec) = self.execs.get_mut(handle) {
             exec.last = Some(position);
@@ -264,7 +283,7 @@ impl State {
     ) -> Answer<()> {
         // SAFETY: the caller's.
         let work = unsafe { self.kernel_work(launch) }?;
-        let exec = self.exec(exec)?;
+        let exec = self.execs.get_mut(exec).ok_or(Status::INVALID_VALUE)?;
         let index = match split_node(node.0) {
             Some((graph, index)) if graph == exec.source => index as usize,
             _ => return Err(Status::INVALID_VALUE.into()),
@@ -273,7 +292,8 @@ impl State {
             Some(NodeBody::Work(Work::Kernel(old))) => *old = work,
             _ => return Err(Status::INVALID_VALUE.into()),
         }
-        exec.rebuild();
+        exec.rebuild(&mut self.watch);
+        self.pass_on();
         Ok(())
     }
 
@@ -319,14 +339,15 @@ impl State {
                 exec.template.nodes[from].body = new.nodes[to].body.clone();
             }
         }
-        exec.rebuild();
+        exec.rebuild(&mut self.watch);
+        self.pass_on();
         Ok(outcome)
     }
 }
 
 impl Exec {
-    fn rebuild(&mut self) {
-        self.body = Arc::new(ExecBody::new(&self.template));
+    fn rebuild(&mut self, watch: &mut Option<Box<Watch>>) {
+        self.body = Arc::new(ExecBody::new(&self.template, watch));
     }
 }
 

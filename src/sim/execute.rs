@@ -205,6 +205,59 @@ pub(super) unsafe fn perform(work: &Work, ready: Ready, arguments: &[HostArgumen
     }
 }
 
+/// Runs a command and says so if a kernel changed a slice, of at most `limit` bytes, that it was
+/// given to read.
+///
+/// # Safety
+/// As for [`perform`].
+#[inline]
+pub(super) unsafe fn perform_compared(
+    work: &Work,
+    ready: Ready,
+    arguments: &[HostArgument],
+    limit: u64,
+) -> Option<String> {
+    if let (Ready::Kernel { first, count }, Work::Kernel(kernel)) = (ready, work) {
+        if limit > 0 && count > 0 {
+            let own = &arguments[first as usize..(first + count) as usize];
+            let inputs: SmallVec<[(usize, Vec<u8>); 4]> = kernel
+                .slots
+                .iter()
+                .enumerate()
+                .filter(|(_, slot)| match slot {
+                    Slot::Slice { bytes, access: Access::Read, .. } => (1..=limit).contains(bytes),
+                    _ => false,
+                })
+                // SAFETY: resolved, and nobody writes there before the kernel runs.
+                .map(|(index, _)| (index, unsafe { bytes_of(&own[index]) }.to_vec()))
+                .collect();
+            // SAFETY: the caller's.
+            unsafe { perform(work, ready, arguments) };
+            // SAFETY: as above; the kernel is done.
+            let changed = |(index, before): &&(usize, Vec<u8>)| unsafe {
+                bytes_of(&own[*index]) != before.as_slice()
+            };
+            let (index, _) = inputs.iter().find(changed)?;
+            return Some(format!(
+                "an input was written: kernel `{}` given at {} changed its argument {index}, \
+                 which it was given to read",
+                kernel.kernel.kernel.name(),
+                kernel.site
+            ));
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe { perform(work, ready, arguments) };
+    None
+}
+
+/// # Safety
+/// The argument is a resolved slice that nobody writes while the result lives.
+unsafe fn bytes_of(argument: &HostArgument) -> &[u8] {
+    // SAFETY: the caller's; all device memory is initialised.
+    unsafe { std::slice::from_raw_parts(argument.data, argument.bytes as usize) }
+}
+
 /// # Safety
 /// The fill's bytes at `to` are writable.
 unsafe fn perform_fill(fill: &FillWork, to: *mut u8) {

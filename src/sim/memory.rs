@@ -234,6 +234,20 @@ impl Memory {
         })
     }
 
+    /// Base, bytes and device of the allocation that holds this byte.
+    pub(super) fn holding(&self, address: u64) -> Option<(u64, u64, u32)> {
+        let (&base, allocation) = self.map.range(..=address).next_back()?;
+        (address - base < allocation.bytes).then_some((base, allocation.bytes, allocation.device))
+    }
+
+    /// Whether this byte belongs to an allocation node of a graph.
+    pub(super) fn is_of_graph(&self, address: u64) -> bool {
+        let before = self.map.range(..=address).next_back();
+        before.is_some_and(|(&base, allocation)| {
+            allocation.of_graph && address - base < allocation.bytes
+        })
+    }
+
     /// The allocation that begins at this address.
     pub(super) fn at(&self, address: u64) -> Option<&Allocation> {
         self.map.get(&address)
@@ -274,6 +288,11 @@ impl Memory {
         Ok(data)
     }
 
+    /// Bytes of the pinned block that begins here; zero if none does.
+    pub(super) fn pinned_bytes(&self, data: *mut u8) -> u64 {
+        self.pinned.get(&(data as usize)).map_or(0, |pinned| pinned.bytes)
+    }
+
     /// Frees pinned memory; false if this is none of that device.
     pub(super) fn free_pinned(&mut self, device: u32, data: *mut u8) -> bool {
         match self.pinned.get(&(data as usize)) {
@@ -283,12 +302,5 @@ impl Memory {
             }
             _ => false,
         }
-    }
-
-    /// First byte and length of the pinned block that holds this byte.
-    #[allow(dead_code)]
-    pub(super) fn pinned_block(&self, data: usize) -> Option<(usize, u64)> {
-        let (&base, pinned) = self.pinned.range(..=data).next_back()?;
-        ((data - base) as u64 <= pinned.bytes).then_some((base, pinned.bytes))
     }
 }

@@ -26,6 +26,7 @@ mod options;
 mod outside;
 mod random;
 mod rules;
+mod sanitizer;
 mod schedule;
 mod state;
 mod stream;
@@ -42,6 +43,7 @@ pub use faults::Faults;
 pub use live::LiveObjects;
 pub use options::{OptionError, SimOptions};
 pub use rules::Rules;
+pub use sanitizer::{Sanitizer, Violation, ViolationKind};
 
 use crate::error::Status;
 use faults::Injection;
@@ -97,6 +99,29 @@ impl Simulator {
         let mut state = self.shared.lock();
         state.memory.limit(faults.budget);
         state.injection = Injection::new(faults, self.options.seed);
+    }
+
+    /// What the sanitizer found so far; the first thousand reports are kept.
+    #[must_use]
+    pub fn violations(&self) -> Vec<Violation> {
+        let state = self.shared.lock();
+        state.watch.as_ref().map(|watch| watch.violations.clone()).unwrap_or_default()
+    }
+
+    /// Takes what the sanitizer found so far, so that it is neither returned again nor fails a
+    /// later call.
+    pub fn take_violations(&self) -> Vec<Violation> {
+        let mut state = self.shared.lock();
+        if state.pending.as_ref().is_some_and(|pending| pending.status == VIOLATION) {
+            state.pending = None;
+        }
+        state.watch.as_mut().map(|watch| std::mem::take(&mut watch.violations)).unwrap_or_default()
+    }
+
+    /// Says what is still alive, as a violation; nothing if nothing is.
+    #[must_use]
+    pub fn leaks(&self) -> Option<Violation> {
+        self.shared.lock().leaks()
     }
 
     /// What this driver has given out and not got back.

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::faults::Faults;
 use super::rules::Rules;
+use super::sanitizer::Sanitizer;
 
 const MAX_DEVICES: u32 = 64;
 const MAX_MEMORY: u64 = 1 << 50;
@@ -25,11 +26,12 @@ pub struct SimOptions {
     pub(super) alignment: u64,
     pub(super) rules: Rules,
     pub(super) faults: Faults,
+    pub(super) sanitizer: Sanitizer,
 }
 
 impl Default for SimOptions {
     /// Seed zero, one device of 8 GiB with allocations at multiples of 256 bytes, the strictest
-    /// rules and no faults.
+    /// rules, no faults, and the sanitizer on.
     fn default() -> SimOptions {
         SimOptions {
             seed: 0,
@@ -38,6 +40,7 @@ impl Default for SimOptions {
             alignment: 256,
             rules: Rules::default(),
             faults: Faults::new(),
+            sanitizer: Sanitizer::On,
         }
     }
 }
@@ -83,6 +86,13 @@ impl SimOptions {
     #[must_use]
     pub fn faults(mut self, faults: Faults) -> SimOptions {
         self.faults = faults;
+        self
+    }
+
+    /// What is checked that a GPU does not check.
+    #[must_use]
+    pub fn sanitizer(mut self, sanitizer: Sanitizer) -> SimOptions {
+        self.sanitizer = sanitizer;
         self
     }
 

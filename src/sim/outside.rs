@@ -20,6 +20,12 @@ impl Simulator {
             state.working(device)?;
             state.check_device_sync()?;
             let mut state = sim.shared.drain(state, Some(device));
+            let streams = state.streams.handles();
+            for stream in streams {
+                if state.streams.get(stream).is_some_and(|found| found.device == device) {
+                    state.watch(|watch, _| watch.host_waited(stream));
+                }
+            }
             state.synchronized(device)
         })
     }
@@ -93,6 +99,12 @@ impl Simulator {
         drop(state);
         let legacy = self.legacy_stream(device).map_or(0, |stream| stream.0);
         let mut state = self.shared.lock();
+        state.order_with_legacy(legacy);
+        let good = state.may_run(legacy, &work);
+        state.watch(|watch, _| watch.host_waited(legacy));
+        if !good {
+            return state.synchronized(device);
+        }
         let position = state.enqueue(legacy, Command::Work(work));
         self.synchronize(state, position, device)
     }

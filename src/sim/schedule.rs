@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::execute::{self, Inside};
 use super::random::Random;
+use super::sanitizer::{Sanitizer, ViolationKind};
 use super::state::{Refusal, State};
 use super::stream::{Command, GraphRun, Position};
 use super::work::Work;
@@ -41,6 +42,18 @@ pub(super) type Guard<'a> = MutexGuard<'a, State>;
 pub(super) struct Shared {
     pub(super) state: Mutex<State>,
     changed: Condvar,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let strict = state.watch.as_ref().is_some_and(|w| w.level == Sanitizer::Strict);
+        if strict && !std::thread::panicking() {
+            if let Some(leak) = state.leaks() {
+                panic!("{leak}");
+            }
+        }
+    }
 }
 
 impl Shared {
@@ -108,14 +121,15 @@ impl Shared {
 
     /// The device works beside the host, which has just enqueued something.
     #[inline]
-    pub(super) fn run_beside(&self, mut state: Guard<'_>) {
+    pub(super) fn run_beside<'a>(&'a self, mut state: Guard<'a>) -> Guard<'a> {
         let eager = state.temper.eager;
         if eager == 0 || state.executing || state.busy.is_empty() || !state.random.chance(eager) {
-            return;
+            return state;
         }
         let stream = state.choose(None);
-        if !state.front_calls_host(stream) {
-            drop(self.step(state, stream));
+        match state.front_calls_host(stream) {
+            true => state,
+            false => self.step(state, stream),
         }
     }
 
@@ -202,16 +216,25 @@ impl Shared {
         let mut arguments = execute::Arguments::new();
         let ready = match execute::resolve(&state.memory, work, &mut arguments) {
             Ok(ready) => ready,
+            Err(fault) if fault.status == super::VIOLATION => {
+                state.violation(ViolationKind::Overlap, fault.detail.unwrap_or_default());
+                return state;
+            }
             Err(fault) => {
                 state.fault(stream, fault);
                 return state;
             }
         };
+        let compares = state.watch.as_ref().map_or(0, |watch| watch.compares());
+        let mut changed = None;
         let (mut state, result) = self.outside(state, || {
             // SAFETY: resolved just now from this very command; only one thread executes, and
             // memory is only freed when nothing that was enqueued is unfinished.
-            unsafe { execute::perform(work, ready, &arguments) }
+            changed = unsafe { execute::perform_compared(work, ready, &arguments, compares) };
         });
+        if let Some(text) = changed {
+            state.violation(ViolationKind::WrittenInput, Arc::from(text));
+        }
         if let Err(message) = result {
             state.kernel_failed(stream, work, &message);
         }
@@ -249,9 +272,11 @@ impl Shared {
                     return (state, None);
                 }
             };
-            if let Some(alias) = resolved.alias.clone() {
-                state.violation(alias);
+            if let Some(alias) = resolved.alias.clone().filter(|_| run.next == 0) {
+                state.violation(ViolationKind::Overlap, alias);
             }
+            let compares = state.watch.as_ref().map_or(0, |watch| watch.compares());
+            let mut changed = None;
             let mut at = run.next;
             let (relocked, result) = self.outside(state, || {
                 for step in run.next..run.next + chunk {
@@ -262,10 +287,16 @@ impl Shared {
                     };
                     // SAFETY: resolved from this body under the present memory map; only one
                     // thread executes, and nothing is freed before what was enqueued is done.
-                    unsafe { resolved.perform(&body, node) }
+                    let found = unsafe { resolved.perform(&body, node, compares) };
+                    if found.is_some() {
+                        changed = found;
+                    }
                 }
             });
             state = relocked;
+            if let Some(text) = changed {
+                state.violation(ViolationKind::WrittenInput, Arc::from(text));
+            }
             if let Err(message) = result {
                 if let Some(node) = run.node(at) {
                     state.kernel_failed(stream, &body.nodes[node].work, &message);
@@ -341,7 +372,7 @@ impl State {
     }
 
     /// The legacy stream and blocking streams wait for each other.
-    fn order_with_legacy(&mut self, handle: u64) {
+    pub(super) fn order_with_legacy(&mut self, handle: u64) {
         let Some(stream) = self.streams.get(handle) else {
             return;
         };
@@ -349,6 +380,7 @@ impl State {
         if stream.blocking {
             if let Some(legacy) = self.devices[device as usize].legacy {
                 let tail = self.tail(legacy);
+                self.watch(|watch, _| watch.stream_follows(handle, legacy));
                 if !self.is_reached(tail) {
                     self.push(handle, Command::Wait(tail));
                 }
@@ -358,6 +390,9 @@ impl State {
                 let waits =
                     self.streams.get(other).is_some_and(|o| o.blocking && o.device == device);
                 let tail = self.tail(other);
+                if waits {
+                    self.watch(|watch, _| watch.stream_follows(handle, other));
+                }
                 if waits && !self.is_reached(tail) {
                     self.push(handle, Command::Wait(tail));
                 }

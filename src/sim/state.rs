@@ -14,6 +14,7 @@ use super::memory::Memory;
 use super::options::SimOptions;
 use super::random::Random;
 use super::rules::Rules;
+use super::sanitizer::{Sanitizer, Violation, ViolationKind, Watch};
 use super::schedule::Temper;
 use super::stream::{Event, Position, Stream};
 use super::table::Table;
@@ -48,6 +49,10 @@ pub(super) struct State {
     /// Simulated time of the host, in nanoseconds.
     pub(super) now: u64,
     pub(super) injection: Injection,
+    /// The sanitizer, unless it is off.
+    pub(super) watch: Option<Box<Watch>>,
+    /// What a strict sanitizer panics with at the end of this call.
+    pub(super) panic: Option<Arc<str>>,
     /// What the next synchronize will say.
     pub(super) pending: Option<Refusal>,
     /// Memory of allocation nodes that was launched and not freed.
@@ -117,6 +122,8 @@ impl State {
             waiting: 0,
             now: 0,
             injection: Injection::new(options.faults.clone(), options.seed),
+            watch: Watch::new(options.sanitizer),
+            panic: None,
             pending: None,
             graph_allocations: Vec::new(),
             spare_order: Vec::new(),
@@ -147,6 +154,18 @@ impl State {
             pinned_allocations,
             pinned_bytes,
         }
+    }
+
+    /// What is still alive, as a violation.
+    pub(super) fn leaks(&self) -> Option<Violation> {
+        let live = self.live();
+        if live.is_empty() {
+            return None;
+        }
+        let slices = self.watch.as_ref().map(|watch| watch.live_slices()).unwrap_or_default();
+        let of = if slices.is_empty() { "" } else { "\n  with " };
+        let report = Arc::from(format!("leak: {live} in the end{of}{slices}"));
+        Some(Violation { kind: ViolationKind::Leak, report })
     }
 
     /// Fails if there is no such device.
@@ -185,9 +204,38 @@ impl State {
         self.events.get_mut(event).ok_or_else(|| Status::INVALID_HANDLE.into())
     }
 
-    /// A violation that the next synchronize reports.
-    pub(super) fn violation(&mut self, refusal: Refusal) {
-        self.pending.get_or_insert(refusal);
+    /// Tells the sanitizer something, and passes its reports on.
+    #[inline]
+    pub(super) fn watch(&mut self, tell: impl FnOnce(&mut Watch, &Memory)) {
+        if let Some(watch) = &mut self.watch {
+            tell(watch, &self.memory);
+            self.pass_on();
+        }
+    }
+
+    /// Has the sanitizer's new reports come out where they can be seen.
+    pub(super) fn pass_on(&mut self) {
+        let Some(watch) = &mut self.watch else { return };
+        for violation in watch.fresh.drain(..) {
+            if watch.level == Sanitizer::Strict {
+                self.panic.get_or_insert(violation.report);
+            } else {
+                self.pending.get_or_insert(Refusal::new(super::VIOLATION, violation.report));
+            }
+        }
+    }
+
+    /// A violation found while a command ran; it is reported even without a sanitizer.
+    pub(super) fn violation(&mut self, kind: ViolationKind, text: Arc<str>) {
+        match &mut self.watch {
+            Some(watch) => {
+                watch.found(kind, text.to_string());
+                self.pass_on();
+            }
+            None => {
+                self.pending.get_or_insert(Refusal::new(super::VIOLATION, text));
+            }
+        }
     }
 
     /// What a synchronize of a device answers once it has waited.

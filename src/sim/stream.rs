@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::exec::ExecBody;
 use super::work::Work;
-use crate::driver::{CaptureMode, Site};
+use crate::driver::CaptureMode;
 
 pub(super) struct Stream {
     pub(super) device: u32,
@@ -78,8 +78,6 @@ pub(super) struct GraphRun {
     /// The order of its nodes; empty for the order they were added in.
     pub(super) order: Vec<u32>,
     pub(super) next: usize,
-    #[allow(dead_code)]
-    pub(super) site: Site,
 }
 
 /// A stream's part in a capture.

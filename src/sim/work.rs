@@ -90,7 +90,6 @@ impl FillWork {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostWork {
     pub(super) function: HostFunction,
-    #[allow(dead_code)]
     pub(super) site: Site,
 }
 
@@ -179,6 +178,16 @@ impl KernelWork {
             slots.push(Slot::Slice { address, bytes, access: parameter.access, align });
         }
         Ok(KernelWork { kernel, grid: launch.grid, slots, scalars, site: launch.site })
+    }
+
+    /// The slices it is given that have any bytes.
+    pub(super) fn slices(&self) -> impl Iterator<Item = (u64, u64, Access)> + '_ {
+        self.slots.iter().filter_map(|slot| match *slot {
+            Slot::Slice { address, bytes, access, .. } if bytes > 0 => {
+                Some((address, bytes, access))
+            }
+            _ => None,
+        })
     }
 
     /// Where a scalar's bytes are, for as long as `self` stays where it is.

@@ -87,9 +87,12 @@ impl StreamCore {
 
     /// Leaves the window, whatever it is, without a graph (L4). Does nothing when none is open.
     pub(super) fn cancel(&mut self) {
-        if let Some((recording, ended)) = self.close_driver_window() {
-            // A poisoned or disturbed capture ends with an error, and nobody wants its graph.
-            drop((recording, ended));
+        // A poisoned or disturbed capture ends with an error of its own, and nobody wants its
+        // graph; any other failure is kept for whoever asks.
+        if let Some((_, Err(failure))) = self.close_driver_window() {
+            if !failure.status.is_capture() {
+                self.device.platform().unclaimed(failure);
+            }
         }
         self.window = Window::Closed;
         self.heap.abandon_window();

@@ -1,3 +1,7 @@
 //! Random legal programs on the simulated device.
 
-mod programs;
+mod faults;
+mod program;
+mod reference;
+mod results;
+mod world;

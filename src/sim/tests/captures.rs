@@ -187,3 +187,17 @@ fn an_update_gives_new_parameters_to_the_same_shape() {
     }
     assert_eq!(bench.read(), [35; COUNT]);
 }
+
+#[test]
+fn destroying_the_origin_ends_its_capture_and_leaves_nothing() {
+    let bench = Bench::new(0);
+    let add = bench.function("add");
+    // SAFETY: the handles are alive.
+    unsafe {
+        bench.sim.begin_capture(bench.stream, CaptureMode::Global).unwrap();
+        bench.change(bench.stream, add, 1);
+        bench.sim.stream_destroy(bench.stream).unwrap();
+    }
+    assert_eq!(bench.sim.live().graphs, 0);
+    bench.sim.allocate(0, 16).unwrap();
+}

@@ -6,7 +6,7 @@ use crate::error::Status;
 use crate::sim::Faults;
 
 fn with(faults: Faults) -> Simulator {
-    Simulator::new(SimOptions::default().faults(faults)).unwrap()
+    Simulator::new(SimOptions::default().faults(faults).sanitizer(Sanitizer::Off)).unwrap()
 }
 
 #[test]

@@ -4,23 +4,25 @@ mod captures;
 mod faults;
 mod running;
 mod speed;
+mod violations;
 
 use std::ffi::c_void;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::{SimOptions, Simulator};
+use super::{Sanitizer, SimOptions, Simulator};
 use crate::driver::{
     Access, Argument, CodeForms, Copy, DeviceAddress, Driver, Failure, Grid, HostArgument,
     HostKernel, Launch, Parameter, Place, RawFunction, RawStream, Signature, Site,
 };
 
+#[track_caller]
 pub(super) fn site() -> Site {
     Location::caller()
 }
 
 pub(super) fn simulator(seed: u64) -> Simulator {
-    Simulator::new(SimOptions::default().seed(seed)).unwrap()
+    Simulator::new(SimOptions::default().seed(seed).sanitizer(Sanitizer::Off)).unwrap()
 }
 
 fn parameter(access: Access) -> Parameter {
@@ -98,6 +100,7 @@ impl Bench {
         unsafe { self.sim.module_function(module, name).unwrap() }
     }
 
+    #[track_caller]
     pub(super) fn launch_on(
         &self,
         stream: RawStream,

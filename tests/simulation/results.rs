@@ -1,0 +1,45 @@
+//! After each random program every result equals that of an eager reference bit for bit, no
+//! violation was found, and no object is alive.
+
+use hip_capture::sim::{SimOptions, Simulator};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+use crate::program::{Op, program};
+use crate::world::World;
+
+/// Runs one program under one seed of the simulated device.
+fn run(seed: u64, streams: usize, ops: &[Op]) {
+    let simulator = Simulator::new(SimOptions::default().seed(seed)).expect("good options");
+    let mut world = World::new(&simulator, streams).unwrap_or_else(|error| panic!("{error}"));
+    for (place, op) in ops.iter().enumerate() {
+        if let Err(error) = world.apply(op) {
+            panic!("step {place}, {op:?}: {error}");
+        }
+    }
+    world.finish().unwrap_or_else(|error| panic!("{error}"));
+    let unclaimed = world.device().take_unclaimed_failures();
+    assert!(unclaimed.is_empty(), "{unclaimed:?}");
+    drop(world);
+    assert!(simulator.live().is_empty(), "still alive: {}", simulator.live());
+}
+
+fn persistence() -> Option<Box<dyn proptest::test_runner::FailurePersistence>> {
+    Some(Box::new(FileFailurePersistence::Direct("tests/regressions/programs.txt")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: persistence(),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn random_programs_compute_what_an_eager_reference_computes(
+        seed in any::<u64>(),
+        streams in 1..4usize,
+        ops in program(60),
+    ) {
+        run(seed, streams, &ops);
+    }
+}
