@@ -32,6 +32,17 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+/// Whether the named bug was planted, for the test of the tests; `false` in every other build.
+macro_rules! planted {
+    ($bug:literal) => {{
+        #[cfg(hip_capture_planted)]
+        let planted = crate::planted::is_planted($bug);
+        #[cfg(not(hip_capture_planted))]
+        let planted = false;
+        planted
+    }};
+}
+
 mod assertions;
 mod buffer;
 mod device;
@@ -40,6 +51,9 @@ mod error;
 mod graph;
 mod launch;
 mod memory;
+#[cfg(hip_capture_planted)]
+#[doc(hidden)]
+pub mod planted;
 pub mod sim;
 mod stream;
 

@@ -24,7 +24,7 @@ struct Idle {
 impl Idle {
     fn is_quiet(&mut self) -> bool {
         self.uses.retain(|one| !one.is_over());
-        self.uses.is_empty()
+        self.uses.is_empty() || planted!("recycle a block in flight")
     }
 }
 

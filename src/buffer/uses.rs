@@ -42,6 +42,8 @@ struct Foreign {
     timeline: Arc<Timeline>,
     epoch: u64,
     write: bool,
+    /// Whether the stream keeps the slice until it is synchronized.
+    kept: bool,
 }
 
 /// A use that is not known to be over: the stream and the epoch.
@@ -90,22 +92,37 @@ impl Uses {
     /// Marks a use by the slice's own stream.
     #[inline]
     pub(crate) fn mark_home(&self, epoch: u64, write: bool) {
+        if planted!("leave no mark on a slice") {
+            return;
+        }
         self.home_use.store(epoch, Ordering::Release);
         if write {
             self.home_write.store(epoch, Ordering::Release);
         }
     }
 
-    /// Marks a use by another stream; returns whether it is the first of that stream that is
-    /// not known to be over.
-    pub(crate) fn mark_foreign(&self, timeline: &Arc<Timeline>, epoch: u64, write: bool) -> bool {
+    /// Marks a use by another stream. A command's slice has to be kept by that stream (`keep`);
+    /// returns whether this is the first such use, so that the stream begins to keep it. A graph
+    /// keeps its slices itself.
+    pub(crate) fn mark_foreign(
+        &self,
+        timeline: &Arc<Timeline>,
+        epoch: u64,
+        write: bool,
+        keep: bool,
+    ) -> bool {
+        if planted!("leave no mark of another stream") {
+            return keep;
+        }
         let mut list = self.list();
         list.retain(|entry| !entry.timeline.is_over(entry.epoch));
-        let known = list.iter().any(|entry| entry.timeline.id() == timeline.id());
-        list.retain(|entry| entry.timeline.id() != timeline.id() || (entry.write && !write));
-        list.push(Foreign { timeline: Arc::clone(timeline), epoch, write });
+        let mine = |entry: &Foreign| entry.timeline.id() == timeline.id();
+        let kept = list.iter().any(|entry| mine(entry) && entry.kept);
+        list.retain(|entry| !mine(entry) || (entry.write && !write));
+        let timeline = Arc::clone(timeline);
+        list.push(Foreign { timeline, epoch, write, kept: kept || keep });
         self.raise(Attention::FOREIGN);
-        !known
+        keep && !kept
     }
 
     /// The first use that a new one on the stream `user` would have to wait for, if any.
@@ -119,15 +136,20 @@ impl Uses {
         write: bool,
         seen: impl Fn(&Timeline, u64) -> bool,
     ) -> Option<Conflict> {
+        if planted!("forget that readers are waited for") && write {
+            return None;
+        }
         if needs_content && self.attention().contains(Attention::AWAITS_REPLAY) {
             return Some(Conflict::AwaitsReplay);
         }
         if home.id() != user.id() {
             let own = if write { &self.home_use } else { &self.home_write };
-            // Replays of graphs are not marked on every slice: take the stream's last command.
+            // Replays of graphs are not marked on every slice: any of the stream may be of one that
+            // touches this.
+            let marked = own.load(Ordering::Acquire);
             let epoch = match self.graphs.load(Ordering::Acquire) {
-                0 => own.load(Ordering::Acquire),
-                _ => home.settled(),
+                0 => marked,
+                _ => marked.max(home.last_replay()),
             };
             if epoch > 0 && !home.is_over(epoch) && !seen(home, epoch) {
                 return Some(Conflict::Pending(Arc::clone(home), epoch));
@@ -165,16 +187,22 @@ impl Uses {
 
     /// A graph began to touch the slice.
     pub(crate) fn add_graph(&self) {
-        self.graphs.fetch_add(1, Ordering::AcqRel);
+        if !planted!("forget that graphs use a slice") {
+            self.graphs.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// The slice has no content until its graph is replayed.
     pub(crate) fn await_replay(&self) {
-        self.raise(Attention::AWAITS_REPLAY);
+        if !planted!("let anyone read before the first replay") {
+            self.raise(Attention::AWAITS_REPLAY);
+        }
     }
 
     /// The slice has content.
     pub(crate) fn has_content(&self) {
-        self.lower(Attention::AWAITS_REPLAY);
+        if !planted!("never notice the first replay") {
+            self.lower(Attention::AWAITS_REPLAY);
+        }
     }
 }

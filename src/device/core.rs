@@ -87,7 +87,9 @@ impl DeviceCore {
     }
 
     pub(crate) fn count_foreign_use(&self) {
-        self.foreign_uses.fetch_add(1, Ordering::SeqCst);
+        if !planted!("count no foreign use") {
+            self.foreign_uses.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// Held from the check whether a use is ordered until its command is enqueued, by uses that

@@ -26,14 +26,11 @@ macro_rules! owned {
         impl Drop for $name {
             fn drop(&mut self) {
                 let raw = self.raw;
-                let destroyed = self.platform.beside_windows(|driver| {
-                    // SAFETY: `self` owns the handle, nobody can use it after this, and whoever
+                self.platform.destroy(move |driver| {
+                    // SAFETY: `self` owned the handle, nobody can use it after this, and whoever
                     // drops the owner has seen to it that no unfinished work needs it.
                     unsafe { driver.$destroy(raw) }
                 });
-                if let Err(failure) = destroyed {
-                    self.platform.unclaimed(failure);
-                }
             }
         }
     };
@@ -235,13 +232,11 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        let freed = self.platform.beside_windows(|driver| {
-            // SAFETY: `self` owns the memory; whoever drops it has waited for the work on it.
-            unsafe { driver.free(self.device, self.address) }
+        let (device, address) = (self.device, self.address);
+        self.platform.destroy(move |driver| {
+            // SAFETY: `self` owned the memory; whoever drops it has waited for the work on it.
+            unsafe { driver.free(device, address) }
         });
-        if let Err(failure) = freed {
-            self.platform.unclaimed(failure);
-        }
     }
 }
 
@@ -259,6 +254,18 @@ pub(crate) struct PinnedMemory {
 unsafe impl Send for PinnedMemory {}
 // SAFETY: as above; a shared reference gives no access to the bytes.
 unsafe impl Sync for PinnedMemory {}
+
+/// The address of a block on its way to be freed, perhaps by another thread.
+struct Block(NonNull<u8>);
+
+// SAFETY: the block is plain memory that no thread is tied to.
+unsafe impl Send for Block {}
+
+impl Block {
+    fn data(&self) -> NonNull<u8> {
+        self.0
+    }
+}
 
 impl PinnedMemory {
     pub(crate) fn allocate(
@@ -282,13 +289,11 @@ impl PinnedMemory {
 
 impl Drop for PinnedMemory {
     fn drop(&mut self) {
-        let freed = self.platform.beside_windows(|driver| {
-            // SAFETY: `self` owns the memory; whoever drops it has waited for the work on it.
-            unsafe { driver.free_pinned(self.device, self.data) }
+        let (device, block) = (self.device, Block(self.data));
+        self.platform.destroy(move |driver| {
+            // SAFETY: `self` owned the block; whoever drops it has waited for the work on it.
+            unsafe { driver.free_pinned(device, block.data()) }
         });
-        if let Err(failure) = freed {
-            self.platform.unclaimed(failure);
-        }
     }
 }
 

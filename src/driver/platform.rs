@@ -17,7 +17,11 @@ pub(crate) struct Platform {
     /// For each device the failure that lost it.
     lost: Vec<OnceLock<Failure>>,
     unclaimed: Mutex<Vec<Failure>>,
+    /// Objects that could not be destroyed beside a window and wait for its end.
+    deferred: Mutex<Vec<Destruction>>,
 }
+
+type Destruction = Box<dyn FnOnce(&dyn Driver) -> Result<(), Failure> + Send>;
 
 impl Platform {
     pub(crate) fn new(driver: Arc<dyn Driver>, devices: u32) -> Platform {
@@ -25,7 +29,8 @@ impl Platform {
             driver,
             open_windows: AtomicUsize::new(0),
             lost: (0..devices).map(|_| OnceLock::new()).collect(),
-            unclaimed: Mutex::new(Vec::new()),
+            unclaimed: Mutex::default(),
+            deferred: Mutex::default(),
         }
     }
 
@@ -61,7 +66,39 @@ impl Platform {
     }
 
     pub(crate) fn window_closed(&self) {
-        self.open_windows.fetch_sub(1, Ordering::SeqCst);
+        if self.open_windows.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.destroy_deferred();
+        }
+    }
+
+    fn destroy_deferred(&self) {
+        let deferred =
+            std::mem::take(&mut *self.deferred.lock().unwrap_or_else(PoisonError::into_inner));
+        for destroy in deferred {
+            if let Err(failure) = destroy(&*self.driver) {
+                self.unclaimed(failure);
+            }
+        }
+    }
+
+    /// Destroys an object in its owner's destructor: beside windows if any are open, and after
+    /// them if the thread's mode cannot be exchanged. Nothing is left undestroyed (L13).
+    pub(crate) fn destroy(
+        &self,
+        destroy: impl FnOnce(&dyn Driver) -> Result<(), Failure> + Send + 'static,
+    ) {
+        let mut destroy = Some(destroy);
+        let destroyed = self.beside_windows(|driver| match destroy.take() {
+            Some(destroy) => destroy(driver),
+            None => Ok(()),
+        });
+        if let Err(failure) = destroyed {
+            self.unclaimed(failure);
+        }
+        if let Some(destroy) = destroy {
+            let mut deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
+            deferred.push(Box::new(destroy));
+        }
     }
 
     /// Makes a call that could harm a capture window, of this thread or another, in a way that
@@ -71,7 +108,7 @@ impl Platform {
         call: impl FnOnce(&dyn Driver) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let driver = &*self.driver;
-        if self.open_windows.load(Ordering::SeqCst) == 0 {
+        if self.open_windows.load(Ordering::SeqCst) == 0 || planted!("disturb a window") {
             return call(driver);
         }
         let before = driver.exchange_capture_mode(CaptureMode::Relaxed)?;
@@ -98,5 +135,11 @@ impl Platform {
 impl fmt::Debug for Platform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Platform").field("driver", &self.driver).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Platform {
+    fn drop(&mut self) {
+        self.destroy_deferred();
     }
 }

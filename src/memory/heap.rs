@@ -268,7 +268,8 @@ impl<M: Tag> Heap<M> {
         let block = self.blocks[index];
         if block.bytes > capacity {
             let rest = self.blocks.add(Block {
-                address: block.address + capacity,
+                address: block.address + capacity
+                    - u64::from(planted!("split a block in the wrong place")) * self.alignment,
                 bytes: block.bytes - capacity,
                 before: index,
                 ..block

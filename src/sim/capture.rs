@@ -221,17 +221,24 @@ impl State {
                 Ok(())
             }
             Err(status) => {
-                // A failed node stays in the graph, after the dependencies before the bad one.
-                let bad = membership
-                    .dependencies
-                    .iter()
-                    .position(|&node| graph.indices(number, &[node]).is_err());
-                let good = &membership.dependencies[..bad.unwrap_or(0)];
-                let dependencies = graph.indices(number, good).unwrap_or_default();
-                graph.add(body, dependencies);
+                if self.rules.keeps_failed_nodes {
+                    graph.add_failed(number, body, &membership.dependencies);
+                }
                 Err(status.into())
             }
         }
+    }
+
+    /// Whether the capture of a stream has recorded a free of this address already.
+    pub(super) fn frees_twice(&self, handle: u64, address: u64) -> bool {
+        let membership = self.streams.get(handle).and_then(|stream| stream.membership.as_ref());
+        let graph = membership.and_then(|membership| self.graphs.get(membership.graph));
+        graph.is_some_and(|graph| {
+            graph.nodes.iter().any(|node| match node.body {
+                NodeBody::Free { address: freed } => freed == address,
+                _ => false,
+            })
+        })
     }
 
     /// Records a work or enqueues it, as the stream is doing.
@@ -314,6 +321,9 @@ impl State {
             return Err(Status::STREAM_CAPTURE_ISOLATION.into());
         }
         if let Some(position) = position {
+            if active {
+                self.escapes(handle, "a wait");
+            }
             self.watch(|watch, _| watch.stream_waits(handle, event));
             self.enqueue_wait(handle, position);
         }

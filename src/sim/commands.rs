@@ -30,9 +30,10 @@ impl Simulator {
         body: impl FnOnce(&mut State) -> Answer<T>,
     ) -> Result<T, Failure> {
         let (mut state, fault) = self.enter(api)?;
-        let result = body(&mut state).map_err(|refusal| refusal.of(api));
+        let result = spoil(body(&mut state).map_err(|refusal| refusal.of(api)), fault);
+        state.end_call(&result);
         self.leave(state);
-        spoil(result, fault)
+        result
     }
 
     /// Makes a call that gives the device something to do.
@@ -43,10 +44,11 @@ impl Simulator {
         body: impl FnOnce(&mut State) -> Answer<()>,
     ) -> Result<(), Failure> {
         let (mut state, fault) = self.enter(api)?;
-        let result = body(&mut state).map_err(|refusal| refusal.of(api));
+        let result = spoil(body(&mut state).map_err(|refusal| refusal.of(api)), fault);
+        state.end_call(&result);
         let state = self.shared.run_beside(state);
         self.leave(state);
-        spoil(result, fault)
+        result
     }
 
     /// Makes a call that may wait for the device.
@@ -56,11 +58,13 @@ impl Simulator {
         body: impl FnOnce(&Simulator, Guard<'_>) -> Answer<T>,
     ) -> Result<T, Failure> {
         let (state, fault) = self.enter(api)?;
-        let result = body(self, state).map_err(|refusal| refusal.of(api));
-        if self.is_strict() {
-            self.leave(self.shared.lock());
+        let result = spoil(body(self, state).map_err(|refusal| refusal.of(api)), fault);
+        if self.is_strict() || self.options.trace {
+            let mut state = self.shared.lock();
+            state.end_call(&result);
+            self.leave(state);
         }
-        spoil(result, fault)
+        result
     }
 
     /// Begins a call; the failure beside the state is one that its end gets.
@@ -73,7 +77,11 @@ impl Simulator {
         match state.begin_call(api) {
             None => Ok((state, None)),
             Some(fault) if api.destroys() => Ok((state, Some(fault.of(api)))),
-            Some(fault) => Err(fault.of(api)),
+            Some(fault) => {
+                let result = Err(fault.of(api));
+                state.end_call(&result);
+                result
+            }
         }
     }
 

@@ -359,7 +359,8 @@ unsafe impl Driver for Simulator {
             let recording = state.doing(stream.0)? == Doing::Recording;
             let at = state.memory.at(address.0).map(|allocation| allocation.of_graph);
             if recording {
-                if at != Some(true) && state.rules.checks_recorded_frees {
+                let checks = state.rules.checks_recorded_frees;
+                if checks && (at != Some(true) || state.frees_twice(stream.0, address.0)) {
                     return Err(Status::INVALID_VALUE.into());
                 }
                 return state.record(stream.0, NodeBody::Free { address: address.0 });
@@ -520,12 +521,22 @@ unsafe impl Driver for Simulator {
     ) -> Result<RawNode, Failure> {
         self.call(Api::AddChildGraph, |state| {
             let copy = Arc::new(state.graphs.get(child.0).ok_or(Status::INVALID_VALUE)?.clone());
-            if copy.has_memory_nodes() && copy.instantiated {
+            let memory = copy.has_memory_nodes();
+            if memory && (copy.instantiated || state.rules.refuses_memory_children) {
                 return Err(Status::NOT_SUPPORTED.into());
             }
+            let keeps_failed_nodes = state.rules.keeps_failed_nodes;
             let found = state.graphs.get_mut(graph.0).ok_or(Status::INVALID_VALUE)?;
             let raw: Vec<u64> = dependencies.iter().map(|node| node.0).collect();
-            let dependencies = found.indices(graph.0, &raw)?;
+            let dependencies = match found.indices(graph.0, &raw) {
+                Ok(dependencies) => dependencies,
+                Err(status) => {
+                    if keeps_failed_nodes {
+                        found.add_failed(graph.0, NodeBody::Child(copy), &raw);
+                    }
+                    return Err(status.into());
+                }
+            };
             let index = found.add(NodeBody::Child(copy), dependencies);
             Ok(RawNode(raw_node(graph.0, index)))
         })
@@ -560,7 +571,10 @@ unsafe impl Driver for Simulator {
                 state.kill_stream(stream.0);
                 return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
             }
-            state.working_stream(stream.0)?;
+            let membership = &state.working_stream(stream.0)?.membership;
+            if membership.as_ref().is_some_and(|membership| membership.active) {
+                state.escapes(stream.0, "a graph launch");
+            }
             state.enqueue_graph(exec.0, stream.0, site)
         })
     }

@@ -58,6 +58,13 @@ impl Graph {
         index
     }
 
+    /// Leaves behind a node that could not be added: after the dependencies before the bad one.
+    pub(super) fn add_failed(&mut self, graph: u64, body: NodeBody, raw: &[u64]) {
+        let bad = raw.iter().position(|&node| self.indices(graph, &[node]).is_err());
+        let good = self.indices(graph, &raw[..bad.unwrap_or(0)]).unwrap_or_default();
+        self.add(body, good);
+    }
+
     /// Indices of nodes of this graph by their handles, each once.
     pub(super) fn indices(&self, graph: u64, raw: &[u64]) -> Result<SmallVec<[u32; 4]>, Status> {
         let mut indices: SmallVec<[u32; 4]> = SmallVec::new();

@@ -33,6 +33,7 @@ mod stream;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod work;
 
 use std::fmt;
@@ -44,6 +45,7 @@ pub use live::LiveObjects;
 pub use options::{OptionError, SimOptions};
 pub use rules::Rules;
 pub use sanitizer::{Sanitizer, Violation, ViolationKind};
+pub use trace::{Happening, Trace, TraceEntry};
 
 use crate::error::Status;
 use faults::Injection;
@@ -99,6 +101,19 @@ impl Simulator {
         let mut state = self.shared.lock();
         state.memory.limit(faults.budget);
         state.injection = Injection::new(faults, self.options.seed);
+    }
+
+    /// Everything that happened so far; empty unless the options ask for a trace.
+    #[must_use]
+    pub fn trace(&self) -> Trace {
+        let state = self.shared.lock();
+        state.recorder.as_ref().map(|recorder| recorder.trace()).unwrap_or_default()
+    }
+
+    /// Takes everything that happened since the trace was last taken.
+    pub fn take_trace(&self) -> Trace {
+        let mut state = self.shared.lock();
+        state.recorder.as_mut().map(|recorder| recorder.take()).unwrap_or_default()
     }
 
     /// What the sanitizer found so far; the first thousand reports are kept.

@@ -27,11 +27,12 @@ pub struct SimOptions {
     pub(super) rules: Rules,
     pub(super) faults: Faults,
     pub(super) sanitizer: Sanitizer,
+    pub(super) trace: bool,
 }
 
 impl Default for SimOptions {
     /// Seed zero, one device of 8 GiB with allocations at multiples of 256 bytes, the strictest
-    /// rules, no faults, and the sanitizer on.
+    /// rules, no faults, the sanitizer on, and no trace.
     fn default() -> SimOptions {
         SimOptions {
             seed: 0,
@@ -41,6 +42,7 @@ impl Default for SimOptions {
             rules: Rules::default(),
             faults: Faults::new(),
             sanitizer: Sanitizer::On,
+            trace: false,
         }
     }
 }
@@ -93,6 +95,14 @@ impl SimOptions {
     #[must_use]
     pub fn sanitizer(mut self, sanitizer: Sanitizer) -> SimOptions {
         self.sanitizer = sanitizer;
+        self
+    }
+
+    /// Whether everything that happens is kept, for
+    /// [`Simulator::trace`](super::Simulator::trace).
+    #[must_use]
+    pub fn trace(mut self, trace: bool) -> SimOptions {
+        self.trace = trace;
         self
     }
 

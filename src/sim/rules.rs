@@ -70,6 +70,10 @@ pub struct Rules {
     pub(super) checks_recorded_frees: bool,
     /// Updates compare the edges, and change nothing unless they succeed.
     pub(super) compares_edges: bool,
+    /// A graph with memory nodes cannot be a child.
+    pub(super) refuses_memory_children: bool,
+    /// A node that could not be added stays in its graph all the same.
+    pub(super) keeps_failed_nodes: bool,
     /// Launches of one executable on several streams are put in order.
     pub(super) orders_launches: bool,
     /// The status for a handle that is not alive.
@@ -104,6 +108,8 @@ impl Rules {
         knows_invalidated: true,
         checks_recorded_frees: true,
         compares_edges: true,
+        refuses_memory_children: true,
+        keeps_failed_nodes: false,
         orders_launches: true,
         stale_stream: 400,
     };
@@ -124,6 +130,8 @@ impl Rules {
         begins_invalidated: true,
         checks_recorded_frees: false,
         compares_edges: false,
+        refuses_memory_children: false,
+        keeps_failed_nodes: true,
         orders_launches: false,
         stale_stream: 709,
         ..Rules::STRICT
@@ -148,6 +156,18 @@ impl Rules {
     #[must_use]
     pub const fn hip_e2() -> Rules {
         Rules::HIP_E2
+    }
+
+    /// HIP 7.0 to 7.2: more calls are refused, and so is work on the legacy stream.
+    #[must_use]
+    pub const fn hip_e3() -> Rules {
+        Rules {
+            name: "HIP 7.0 to 7.2",
+            judges_event_query: true,
+            judges_unload: true,
+            refuses_legacy_work: true,
+            ..Rules::HIP_E2
+        }
     }
 
     /// HIP 7.12 and later: queries follow the calling thread's mode.

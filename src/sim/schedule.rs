@@ -9,6 +9,7 @@ use super::random::Random;
 use super::sanitizer::{Sanitizer, ViolationKind};
 use super::state::{Refusal, State};
 use super::stream::{Command, GraphRun, Position};
+use super::trace::{self, Happening};
 use super::work::Work;
 use crate::error::Status;
 
@@ -172,6 +173,7 @@ impl Shared {
             }
             Command::Work(work) => {
                 cost = work.cost();
+                state.ran(handle, &work, None, 0);
                 state = self.perform(state, handle, &work);
             }
             Command::Graph(run) => {
@@ -256,6 +258,7 @@ impl Shared {
         let left = count - run.next;
         if body.memory {
             if let Some(node) = run.node(run.next) {
+                state.ran(stream, &body.nodes[node].work, Some(node), run.next);
                 state = self.perform(state, stream, &body.nodes[node].work);
                 run.next += 1;
             }
@@ -294,6 +297,13 @@ impl Shared {
                 }
             });
             state = relocked;
+            if state.recorder.is_some() {
+                for step in run.next..run.next + chunk {
+                    if let Some(node) = run.node(step) {
+                        state.ran(stream, &body.nodes[node].work, Some(node), step);
+                    }
+                }
+            }
             if let Some(text) = changed {
                 state.violation(ViolationKind::WrittenInput, Arc::from(text));
             }
@@ -464,6 +474,17 @@ impl State {
         if let Some(device) = self.streams.get(stream).map(|stream| stream.device) {
             self.lose(device, fault);
         }
+    }
+
+    /// Tells the trace of a command, the `step`th of its graph.
+    #[inline]
+    fn ran(&mut self, stream: u64, work: &Work, node: Option<usize>, step: usize) {
+        let Some(recorder) = &mut self.recorder else { return };
+        let clock = self.streams.get(stream).map_or(0, |stream| stream.clock);
+        let cost = if node.is_some() { work.cost() / 4 } else { work.cost() };
+        let what = trace::describe(work);
+        let happening = Happening::Ran { what, node: node.map(|node| node as u32) };
+        recorder.happened(clock + step as u64, cost, Some(stream), happening);
     }
 
     fn kernel_failed(&mut self, stream: u64, work: &Work, message: &str) {

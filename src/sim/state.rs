@@ -18,6 +18,7 @@ use super::sanitizer::{Sanitizer, Violation, ViolationKind, Watch};
 use super::schedule::Temper;
 use super::stream::{Event, Position, Stream};
 use super::table::Table;
+use super::trace::{Happening, Recorder};
 use super::work::LoadedKernel;
 use crate::driver::{CaptureMode, Failure};
 use crate::error::Status;
@@ -49,6 +50,8 @@ pub(super) struct State {
     /// Simulated time of the host, in nanoseconds.
     pub(super) now: u64,
     pub(super) injection: Injection,
+    /// The trace, if one is taken.
+    pub(super) recorder: Option<Box<Recorder>>,
     /// The sanitizer, unless it is off.
     pub(super) watch: Option<Box<Watch>>,
     /// What a strict sanitizer panics with at the end of this call.
@@ -122,6 +125,7 @@ impl State {
             waiting: 0,
             now: 0,
             injection: Injection::new(options.faults.clone(), options.seed),
+            recorder: options.trace.then(Box::default),
             watch: Watch::new(options.sanitizer),
             panic: None,
             pending: None,
@@ -137,7 +141,26 @@ impl State {
     pub(super) fn begin_call(&mut self, api: Api) -> Option<Refusal> {
         self.calls.count(api);
         self.now += 100;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.called(api, self.now);
+        }
         self.inject(api)
+    }
+
+    /// The call's result, for the trace.
+    #[inline]
+    pub(super) fn end_call<T>(&mut self, result: &Result<T, Failure>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.returned(result.as_ref().err().map_or(Status::SUCCESS, |f| f.status));
+        }
+    }
+
+    /// Says in the trace that a command goes past the capture of its stream.
+    pub(super) fn escapes(&mut self, stream: u64, what: &'static str) {
+        let now = self.now;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.happened(now, 0, Some(stream), Happening::Escaped { what });
+        }
     }
 
     pub(super) fn live(&self) -> LiveObjects {
@@ -184,6 +207,9 @@ impl State {
     #[inline]
     pub(super) fn stream(&mut self, stream: u64) -> Answer<&mut Stream> {
         let stale = self.rules.stale_stream;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.stream = Some(stream);
+        }
         self.streams.get_mut(stream).ok_or_else(|| Status::from_raw(stale).into())
     }
 
@@ -191,6 +217,9 @@ impl State {
     #[inline]
     pub(super) fn working_stream(&mut self, stream: u64) -> Answer<&mut Stream> {
         let stale = self.rules.stale_stream;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.stream = Some(stream);
+        }
         let Some(found) = self.streams.get_mut(stream) else {
             return Err(Status::from_raw(stale).into());
         };

@@ -235,11 +235,14 @@ impl StreamCore {
         match beside {
             Beside::Nothing => {}
             Beside::Module(module) => {
-                if module.is_new_to(recording.id) {
+                if module.is_new_to(recording.id) && !planted!("graph without its modules") {
                     recording.modules.push(Arc::clone(module));
                 }
             }
             Beside::Pinned(block, write) => {
+                if planted!("graph without its pinned blocks") {
+                    return Ok(());
+                }
                 if block.is_new_to(recording.id) {
                     recording.pinned.push(RecordedPinned { block: Arc::clone(block), write });
                 } else if write {
@@ -261,6 +264,9 @@ impl StreamCore {
         epoch: u64,
         write: bool,
     ) -> Result<()> {
+        if planted!("claim no pinned block") {
+            return Ok(());
+        }
         for HostUse { timeline, epoch, .. } in block.conflicts(&self.timeline, write) {
             if !timeline.same_device(&self.timeline) {
                 // Streams of different devices cannot be made to wait for each other here.
@@ -326,7 +332,9 @@ impl StreamCore {
         let uses = one.memory.slice.tag();
         if self.owns(one) {
             uses.mark_home(epoch, one.writes());
-        } else if uses.mark_foreign(&self.timeline, epoch, one.writes()) {
+        } else if uses.mark_foreign(&self.timeline, epoch, one.writes(), true)
+            && !planted!("do not keep an imported slice")
+        {
             self.imports.push(one.memory.clone());
         }
         if one.writes() && uses.needs_attention() {
@@ -370,6 +378,9 @@ impl StreamCore {
 
     #[inline]
     fn keep_module(&mut self, module: &Arc<ModuleCore>) {
+        if planted!("unload a module in use") {
+            return;
+        }
         if !self.modules.iter().any(|kept| Arc::ptr_eq(kept, module)) {
             self.modules.push(Arc::clone(module));
         }

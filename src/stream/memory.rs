@@ -48,6 +48,9 @@ impl StreamCore {
                 self.heap.reserve(bytes).map_err(|_| self.out_of_memory(bytes))?
             }
         };
+        // What this stream did with the memory before is over for its own later commands, and has
+        // to be waited for by those of any other stream.
+        slice.tag().mark_home(self.timeline.issued(), true);
         Ok(DeviceSlice { slice, home: Arc::clone(&self.timeline) })
     }
 

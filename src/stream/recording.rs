@@ -81,6 +81,9 @@ impl Recording {
     pub(super) fn note(&mut self, command: &'static str, failed: Option<&Error>) {
         let index = self.commands;
         self.commands += 1;
+        if planted!("forget the poison") {
+            return;
+        }
         if let (None, Some(cause)) = (&self.poison, failed) {
             self.poison = Some(Poison { index, command, cause: cause.clone() });
         }

@@ -47,6 +47,7 @@ impl StreamCore {
             .pinned()
             .iter()
             .try_for_each(|pinned| self.claim(OPERATION, &pinned.block, epoch, pinned.write));
+        self.timeline.note_replay(epoch);
         let launched = claimed.and_then(|()| {
             let launched = self.raw.graph_launch(graph.exec(), site);
             launched.map_err(|failure| self.error(OPERATION, failure))
@@ -96,7 +97,7 @@ impl StreamCore {
         }
         if !Arc::ptr_eq(home, &self.timeline) {
             // The graph keeps the slice until the replay is over.
-            uses.mark_foreign(&self.timeline, epoch, write);
+            uses.mark_foreign(&self.timeline, epoch, write, false);
         }
         Ok(())
     }

@@ -59,7 +59,9 @@ impl StreamCore {
         let (graph, kinds, exec) = match made {
             Ok(made) => made,
             Err(error) => {
-                self.heap.abandon_window();
+                if !planted!("end on error without restoring") {
+                    self.heap.abandon_window();
+                }
                 return Err(error);
             }
         };
@@ -87,6 +89,11 @@ impl StreamCore {
 
     /// Leaves the window, whatever it is, without a graph (L4). Does nothing when none is open.
     pub(super) fn cancel(&mut self) {
+        if planted!("cancel without ending the capture") {
+            self.window = Window::Closed;
+            self.heap.abandon_window();
+            return;
+        }
         // A poisoned or disturbed capture ends with an error of its own, and nobody wants its
         // graph; any other failure is kept for whoever asks.
         if let Some((_, Err(failure))) = self.close_driver_window() {

@@ -68,7 +68,12 @@ fn fail_once(seed: u64, ops: &[Op], n: u64) {
         assert!(text.contains("77777"), "{}: {text}", context());
         assert!(text.contains("hip"), "{}: no call is named: {text}", context());
     }
-    assert!(simulator.live().is_empty(), "{}: alive: {}", context(), simulator.live());
+    assert!(
+        simulator.live().is_empty(),
+        "{}: alive: {} {text} {ops:?}",
+        context(),
+        simulator.live()
+    );
 }
 
 fn programs(count: u64) -> impl Iterator<Item = (u64, Vec<Op>)> {

@@ -1,6 +1,8 @@
 //! Random legal programs on the simulated device.
 
 mod faults;
+#[cfg(hip_capture_planted)]
+mod planted;
 mod program;
 mod reference;
 mod results;

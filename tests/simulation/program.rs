@@ -47,6 +47,24 @@ pub enum Command {
         value: u32,
         kept: bool,
     },
+    /// Something done beside the stream, which must not disturb a window it has open.
+    Beside {
+        what: Beside,
+        which: usize,
+    },
+}
+
+/// What can be done beside a stream while it has a window open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Beside {
+    DropGraph,
+    DropBuffer,
+    Synchronize,
+    Query,
+    Grow,
+    HostRead,
+    CaptureElsewhere,
+    NewStream,
 }
 
 /// How a capture ends.
@@ -62,20 +80,63 @@ pub enum Ending {
 
 #[derive(Clone, Debug)]
 pub enum Op {
-    Run { stream: usize, command: Command },
-    Write { stream: usize, to: usize, value: u32 },
-    Read { stream: usize, from: usize },
-    ReadLater { stream: usize, from: usize, waits: bool },
-    HostWrite { pinned: usize, value: u32 },
-    HostRead { pinned: usize },
-    Capture { stream: usize, step: Vec<Command>, ending: Ending, by_hand: bool },
-    Replay { stream: usize, graph: usize, times: usize },
-    DropGraph { graph: usize },
-    DropBuffer { buffer: usize },
-    Synchronize { stream: usize },
-    Wait { stream: usize, other: usize },
-    Trim { stream: usize },
-    Renew { stream: usize },
+    Run {
+        stream: usize,
+        command: Command,
+    },
+    Write {
+        stream: usize,
+        to: usize,
+        value: u32,
+    },
+    Read {
+        stream: usize,
+        from: usize,
+    },
+    ReadLater {
+        stream: usize,
+        from: usize,
+        waits: bool,
+    },
+    HostWrite {
+        pinned: usize,
+        value: u32,
+    },
+    HostRead {
+        pinned: usize,
+    },
+    Capture {
+        stream: usize,
+        step: Vec<Command>,
+        ending: Ending,
+        by_hand: bool,
+    },
+    Replay {
+        stream: usize,
+        graph: usize,
+        times: usize,
+    },
+    DropGraph {
+        graph: usize,
+    },
+    DropBuffer {
+        buffer: usize,
+    },
+    Synchronize {
+        stream: usize,
+    },
+    Wait {
+        stream: usize,
+        other: usize,
+    },
+    Trim {
+        stream: usize,
+    },
+    Renew {
+        stream: usize,
+    },
+    /// Loads the kernels anew and lets the old ones go.
+    Reload,
 }
 
 pub fn command() -> impl Strategy<Value = Command> {
@@ -99,7 +160,21 @@ pub fn command() -> impl Strategy<Value = Command> {
         (n.clone(), n.clone()).prop_map(|(from, to)| Command::Upload { from, to }),
         (n.clone(), n.clone()).prop_map(|(from, to)| Command::Download { from, to }),
         (v, any::<bool>()).prop_map(|(value, kept)| Command::Make { value, kept }),
+        (beside(), n).prop_map(|(what, which)| Command::Beside { what, which }),
     ]
+}
+
+fn beside() -> impl Strategy<Value = Beside> {
+    prop::sample::select(vec![
+        Beside::DropGraph,
+        Beside::DropBuffer,
+        Beside::Synchronize,
+        Beside::Query,
+        Beside::Grow,
+        Beside::HostRead,
+        Beside::CaptureElsewhere,
+        Beside::NewStream,
+    ])
 }
 
 pub fn op() -> impl Strategy<Value = Op> {

@@ -25,6 +25,11 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// The number of the newest memory.
+    pub fn newest(&self) -> usize {
+        self.next
+    }
+
     pub fn new_memory(&mut self) -> usize {
         self.next += 1;
         self.next

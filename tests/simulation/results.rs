@@ -9,7 +9,7 @@ use crate::program::{Op, program};
 use crate::world::World;
 
 /// Runs one program under one seed of the simulated device.
-fn run(seed: u64, streams: usize, ops: &[Op]) {
+pub fn run(seed: u64, streams: usize, ops: &[Op]) {
     let simulator = Simulator::new(SimOptions::default().seed(seed)).expect("good options");
     let mut world = World::new(&simulator, streams).unwrap_or_else(|error| panic!("{error}"));
     for (place, op) in ops.iter().enumerate() {
@@ -18,6 +18,7 @@ fn run(seed: u64, streams: usize, ops: &[Op]) {
         }
     }
     world.finish().unwrap_or_else(|error| panic!("{error}"));
+    world.check_heaps_empty().unwrap_or_else(|error| panic!("{error}"));
     let unclaimed = world.device().take_unclaimed_failures();
     assert!(unclaimed.is_empty(), "{unclaimed:?}");
     drop(world);

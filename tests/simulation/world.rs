@@ -9,7 +9,7 @@ use hip_capture::{
     Stream,
 };
 
-use crate::program::{Command, Ending, LEN, Op};
+use crate::program::{Beside, Command, Ending, LEN, Op};
 use crate::reference::{Effect, Reference};
 
 const GRID: Grid = Grid::new([1, 1, 1], [64, 1, 1]);
@@ -42,6 +42,8 @@ pub struct World {
     reference: Reference,
     /// Whether an injected fault has made the reference worthless: nothing is compared any more.
     blind: bool,
+    /// What failed beside the stream that ran a step.
+    asides: Vec<Error>,
 }
 
 fn code() -> Code {
@@ -56,6 +58,12 @@ fn code() -> Code {
                 *y = y.wrapping_add(a.wrapping_mul(*x));
             }
         })
+}
+
+fn kernels(device: &Device) -> Result<(Kernel<Affine>, Kernel<Accumulate>)> {
+    let module = device.load(&code())?;
+    // SAFETY: the kernels in `code` have these parameters.
+    unsafe { Ok((module.kernel("affine")?, module.kernel("accumulate")?)) }
 }
 
 /// Which of two different elements: a command's source and target are never one buffer.
@@ -82,10 +90,7 @@ fn pair(buffers: &mut [Held], from: usize, to: usize) -> (&Buffer<u32>, &mut Buf
 impl World {
     pub fn new(simulator: &Simulator, streams: usize) -> Result<World> {
         let device = Device::of_simulator(simulator, 0)?;
-        let module = device.load(&code())?;
-        // SAFETY: the kernels in `code` have these parameters.
-        let (affine, accumulate) =
-            unsafe { (module.kernel("affine")?, module.kernel("accumulate")?) };
+        let (affine, accumulate) = kernels(&device)?;
         let mut world = World {
             affine,
             accumulate,
@@ -95,6 +100,7 @@ impl World {
             graphs: Vec::new(),
             reference: Reference::default(),
             blind: false,
+            asides: Vec::new(),
             device,
         };
         for _ in 0..streams {
@@ -171,6 +177,13 @@ impl World {
                 self.buffers.push(Held { buffer, memory });
                 Effect::Fill { to: memory, value, start: 0, len: LEN }
             }
+            Command::Beside { what, which } => {
+                // A failure beside the stream is no failure of the step.
+                if let Err(error) = self.do_beside(what, which, pass.is_recording()) {
+                    self.asides.push(error);
+                }
+                return Ok(None);
+            }
             _ if count == 0 => return Ok(None),
             Command::Fill { to, value } => {
                 let held = &mut self.buffers[to % count];
@@ -243,14 +256,41 @@ impl World {
                 self.reference.apply(effect);
                 effects.push(effect);
                 if let Command::Make { kept: false, .. } = command {
-                    temporaries.push(self.buffers.len() - 1);
+                    temporaries.extend(self.buffers.last().map(|held| held.memory));
                 }
             }
         }
-        for place in temporaries.into_iter().rev() {
-            self.buffers.remove(place);
-        }
+        self.buffers.retain(|held| !temporaries.contains(&held.memory));
         Ok(effects)
+    }
+
+    /// Does something that is none of the open window's business (L9).
+    fn do_beside(&mut self, what: Beside, which: usize, recording: bool) -> Result<()> {
+        match what {
+            Beside::DropGraph => self.apply_only(&Op::DropGraph { graph: which }),
+            Beside::DropBuffer => self.apply_only(&Op::DropBuffer { buffer: which }),
+            Beside::HostRead if recording => {
+                let which = which % self.pinned.len();
+                self.pinned[which].read().map(drop)
+            }
+            Beside::HostRead => self.apply_only(&Op::HostRead { pinned: which }),
+            Beside::NewStream => self.device.stream().map(drop),
+            Beside::Synchronize | Beside::Query | Beside::Grow | Beside::CaptureElsewhere => {
+                let Some(other) = self.streams.iter_mut().flatten().next() else { return Ok(()) };
+                match what {
+                    Beside::Synchronize => other.synchronize(),
+                    Beside::Query => other.is_done().map(drop),
+                    Beside::Grow => {
+                        other.allocator().alloc::<u8>(9 << 20)?;
+                        other.allocator().trim().map(drop)
+                    }
+                    _ => {
+                        let mut buffer = other.allocator().alloc::<u32>(LEN)?;
+                        other.capture(|pass| pass.fill(&mut buffer, 1)).map(drop)
+                    }
+                }
+            }
+        }
     }
 
     /// What holds before something is recorded, to go back to: recording runs nothing.
@@ -258,7 +298,7 @@ impl World {
         Snapshot {
             memory: self.reference.memory.clone(),
             pinned: self.reference.pinned.clone(),
-            buffers: self.buffers.len(),
+            newest: self.reference.newest(),
         }
     }
 
@@ -268,7 +308,7 @@ impl World {
         self.reference.memory = before.memory;
         self.reference.pinned = before.pinned;
         if !graph {
-            self.buffers.truncate(before.buffers);
+            self.buffers.retain(|held| held.memory <= before.newest);
         }
     }
 
@@ -414,6 +454,12 @@ impl World {
     }
 
     pub fn apply(&mut self, op: &Op) -> Result<()> {
+        let result = self.apply_only(op);
+        let aside = self.asides.drain(..).next();
+        result.and(aside.map_or(Ok(()), Err))
+    }
+
+    fn apply_only(&mut self, op: &Op) -> Result<()> {
         match op {
             Op::Run { stream, command } => self.on_stream(*stream, |world, stream| {
                 world.step(&mut stream.pass(), &[*command]).map(drop)
@@ -502,6 +548,10 @@ impl World {
             Op::Trim { stream } => {
                 self.on_stream(*stream, |_, stream| stream.allocator().trim().map(drop))
             }
+            Op::Reload => {
+                (self.affine, self.accumulate) = kernels(&self.device)?;
+                Ok(())
+            }
             Op::Renew { stream } => {
                 drop(self.take(*stream)?);
                 Ok(())
@@ -515,6 +565,23 @@ impl World {
             self.on_stream(0, |world, stream| world.check(stream, place))?;
         }
         (0..self.pinned.len()).try_for_each(|which| self.check_pinned(which))
+    }
+
+    /// Lets everything but the streams go, and checks that their heaps are empty then.
+    pub fn check_heaps_empty(&mut self) -> Result<()> {
+        self.buffers.clear();
+        self.graphs.clear();
+        for stream in self.streams.iter_mut().flatten() {
+            stream.synchronize()?;
+        }
+        // Once more, for what was destroyed with the last of them.
+        for stream in self.streams.iter_mut().flatten() {
+            stream.synchronize()?;
+            stream.allocator().trim()?;
+            let usage = stream.allocator().usage();
+            assert_eq!((usage.slices, usage.reserved), (0, 0), "{usage:?}");
+        }
+        Ok(())
     }
 
     /// Whether every stream can still do all that a stream does.
@@ -537,5 +604,5 @@ impl World {
 struct Snapshot {
     memory: HashMap<usize, [u32; LEN]>,
     pinned: Vec<[u32; LEN]>,
-    buffers: usize,
+    newest: usize,
 }

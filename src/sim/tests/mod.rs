@@ -4,6 +4,7 @@ mod captures;
 mod faults;
 mod running;
 mod speed;
+mod traces;
 mod violations;
 
 use std::ffi::c_void;
