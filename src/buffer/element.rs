@@ -14,6 +14,8 @@ use crate::error::{Error, Result};
 )]
 pub trait Element: bytemuck::Pod + Send + Sync {}
 
+// Otherwise the compiler speaks of `Pod` and lists its implementors instead of saying the above.
+#[diagnostic::do_not_recommend]
 impl<T: bytemuck::Pod + Send + Sync> Element for T {}
 
 /// Bytes of `count` elements.

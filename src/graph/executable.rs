@@ -1,6 +1,5 @@
 //! A graph that can be replayed, and its end.
 
-use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -86,8 +85,11 @@ pub struct Graph {
     last: Option<(Arc<Timeline>, u64)>,
     /// The device's count of foreign uses when the slices were last looked at.
     settled_at: Option<u64>,
-    not_sync: PhantomData<Cell<()>>,
+    not_sync: PhantomData<ReplayedByOneAtATime>,
 }
+
+/// Makes a graph `Send` and not `Sync`; named so that the compiler says why.
+struct ReplayedByOneAtATime(#[expect(dead_code, reason = "is there for its type")] dyn Send);
 
 /// What a graph owns, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use super::core::StreamCore;
+use super::state::BoundToTheCapturingThread;
 use crate::buffer::{Buffer, Element, Pinned, View, ViewMut};
 use crate::error::Result;
 use crate::launch::{Args, Grid, Kernel, Params, Receiver};
@@ -48,7 +49,7 @@ pub struct Pass<'w> {
     /// Invariant in `'w`, so that two passes cannot be exchanged.
     brand: PhantomData<fn(&'w ()) -> &'w ()>,
     /// Neither `Send` nor `Sync`: a recording stays on its thread.
-    thread: PhantomData<*mut ()>,
+    thread: PhantomData<BoundToTheCapturingThread>,
 }
 
 impl<'w> Pass<'w> {

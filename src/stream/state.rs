@@ -4,8 +4,17 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 
 mod sealed {
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` is not a stream state",
+        label = "not a stream state",
+        note = "the states are `Idle`, `Prepared` and `Capturing`; the trait is sealed"
+    )]
     pub trait Sealed {}
 }
+
+/// Makes what holds it stay on its thread; named so that the compiler says why.
+#[derive(Debug)]
+pub(super) struct BoundToTheCapturingThread(PhantomData<*mut ()>);
 
 /// A state that a [`Stream`](crate::Stream) can be in. The trait is sealed: the states are
 /// [`Idle`], [`Prepared`] and [`Capturing`].
@@ -21,9 +30,10 @@ pub trait State: sealed::Sealed + 'static {
 
 /// A state in which commands run: [`Idle`] and [`Prepared`]. The trait is sealed.
 #[diagnostic::on_unimplemented(
-    message = "a stream in state `{Self}` records and cannot do this",
+    message = "a stream in state `{Self}` may be recording and cannot do this",
     label = "not possible while capturing",
-    note = "end the capture first: `end_capture()` gives back a `Stream<Idle>`"
+    note = "on a `Stream<Capturing>`, end the capture first: `end_capture()` gives back a `Stream<Idle>`",
+    note = "in a function that is generic over the state, ask for `S: Eager`"
 )]
 pub trait Eager: State {}
 
@@ -40,7 +50,7 @@ pub enum Prepared {}
 /// thread that began a capture ends it (L5).
 #[derive(Debug)]
 pub struct Capturing {
-    _thread: PhantomData<*mut ()>,
+    _thread: BoundToTheCapturingThread,
     _never: Infallible,
 }
 

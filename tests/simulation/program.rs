@@ -207,6 +207,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         1 => (n.clone(), n.clone()).prop_map(|(stream, other)| Op::Wait { stream, other }),
         1 => n.clone().prop_map(|stream| Op::Trim { stream }),
         1 => n.clone().prop_map(|stream| Op::Renew { stream }),
+        1 => Just(Op::Reload),
     ]
 }
 
