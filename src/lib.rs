@@ -20,6 +20,7 @@
 //! let mut stream = device.stream()?;
 //! let mut x = stream.allocator().alloc::<f32>(256)?;
 //! let mut y = stream.allocator().alloc::<f32>(256)?;
+//! stream.pass().fill(&mut x, 0.0)?; // the warmup reads it
 //! let grid = Grid::covering(256, 64);
 //! let (mut graph, ()) = stream.capture(|pass| pass.launch(&scale, grid, (2.0, &x, &mut y)))?;
 //! for input in [1.0, 2.0, 3.0] {
