@@ -13,6 +13,7 @@
 mod block;
 mod calls;
 mod capture;
+mod check;
 mod checks;
 mod commands;
 mod driver;
@@ -40,6 +41,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use calls::CallCounts;
+pub use check::{Check, CheckFailure, check};
 pub use faults::Faults;
 pub use live::LiveObjects;
 pub use options::{OptionError, SimOptions};

@@ -1,16 +1,22 @@
 //! After each random program every result equals that of an eager reference bit for bit, no
 //! violation was found, and no object is alive.
 
-use hip_capture::sim::{SimOptions, Simulator};
+use hip_capture::sim::{Rules, SimOptions, Simulator};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
 use crate::program::{Op, program};
 use crate::world::World;
 
-/// Runs one program under one seed of the simulated device.
+/// The drivers whose rules the library has to be safe under, its strict default first.
+const RULES: [fn() -> Rules; 6] =
+    [Rules::default, Rules::hip_e1, Rules::hip_e2, Rules::hip_e3, Rules::hip_e4, Rules::cuda];
+
+/// Runs one program under one seed of the simulated device, whose rules the seed chooses.
 pub fn run(seed: u64, streams: usize, ops: &[Op]) {
-    let simulator = Simulator::new(SimOptions::default().seed(seed)).expect("good options");
+    let rules = RULES[(seed % RULES.len() as u64) as usize]();
+    let options = SimOptions::default().seed(seed).rules(rules);
+    let simulator = Simulator::new(options).expect("good options");
     let mut world = World::new(&simulator, streams).unwrap_or_else(|error| panic!("{error}"));
     for (place, op) in ops.iter().enumerate() {
         if let Err(error) = world.apply(op) {
@@ -22,6 +28,8 @@ pub fn run(seed: u64, streams: usize, ops: &[Op]) {
     let unclaimed = world.device().take_unclaimed_failures();
     assert!(unclaimed.is_empty(), "{unclaimed:?}");
     drop(world);
+    let violations = simulator.violations();
+    assert!(violations.is_empty(), "{violations:?}");
     assert!(simulator.live().is_empty(), "still alive: {}", simulator.live());
 }
 
