@@ -72,6 +72,9 @@ pub use stream::{
 #[doc = include_str!("../docs/tutorial.md")]
 pub mod tutorial {}
 
+#[doc = include_str!("../docs/testing.md")]
+pub mod testing {}
+
 /// The README's example, so that it is run with the other doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{CaptureMode, Driver, Failure};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Status};
 
 /// Failures kept for [`Platform::take_unclaimed`]; later ones are counted only.
 const UNCLAIMED_KEPT: usize = 64;
@@ -46,6 +46,10 @@ impl Platform {
     /// The error for a failed call on a device; remembers a failure that lost it.
     #[cold]
     pub(crate) fn error(&self, operation: &'static str, device: u32, failure: Failure) -> Error {
+        if failure.status == Status::VIOLATION {
+            let report = failure.detail.unwrap_or_else(|| "no report".into());
+            return Error::Violation { operation, report };
+        }
         if !failure.status.is_device_lost() {
             return Error::Driver { operation, failure };
         }

@@ -43,6 +43,16 @@ pub enum Error {
         failure: Failure,
     },
 
+    /// The simulated device's sanitizer found a mistake in an earlier command: the report names
+    /// the memory, the commands and their call sites. The device goes on.
+    #[error("{operation}: the simulated device found a violation: {report}")]
+    Violation {
+        /// The call that was told of it, not the one that made the mistake.
+        operation: &'static str,
+        /// What was found.
+        report: Arc<str>,
+    },
+
     /// The device is gone or in a fault that only a new process can leave. Final: every later
     /// operation on it says so too.
     #[error("{operation}: the device is lost ({failure}); drop everything made from it")]
@@ -343,6 +353,7 @@ impl Error {
             | Error::Instantiate { failure, .. } => Some(failure.status),
             Error::NoDevice { failure, .. } => failure.as_ref().map(|failure| failure.status),
             Error::OutOfMemory { .. } => Some(Status::OUT_OF_MEMORY),
+            Error::Violation { .. } => Some(Status::VIOLATION),
             Error::Poisoned { cause, .. } => cause.status(),
             _ => None,
         }

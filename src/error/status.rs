@@ -75,6 +75,10 @@ statuses! {
 }
 
 impl Status {
+    /// No status of any driver: the simulated device's sanitizer found a violation. The failure's
+    /// detail is its report.
+    pub const VIOLATION: Status = Status(0x0051_4D00);
+
     /// The status with this number, known or not.
     #[must_use]
     pub const fn from_raw(code: u32) -> Status {

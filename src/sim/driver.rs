@@ -10,7 +10,7 @@ use super::capture::Doing;
 use super::commands::{MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 use super::graph::{Graph, NodeBody, raw_node, split_node};
 use super::sanitizer::Sanitizer;
-use super::state::{Answer, Module, Refusal, State};
+use super::state::{Answer, Module, Object, Refusal, State};
 use super::stream::{Event, Stream};
 use super::work::{HostWork, LoadedKernel, Work};
 use crate::driver::{
@@ -77,7 +77,7 @@ unsafe impl Driver for Simulator {
             state.device(device)?;
             state.check_unsafe()?;
             if state.memory.at(address.0).is_none_or(|at| at.device != device) {
-                return Err(Status::INVALID_VALUE.into());
+                return Err(state.stale("device memory", address.0, Status::INVALID_VALUE));
             }
             let mut state = sim.shared.drain(state, None);
             state.watch(|watch, memory| {
@@ -88,7 +88,7 @@ unsafe impl Driver for Simulator {
             });
             match state.memory.release_once(address.0) {
                 true => Ok(()),
-                false => Err(Status::INVALID_VALUE.into()),
+                false => Err(state.stale("device memory", address.0, Status::INVALID_VALUE)),
             }
         })
     }
@@ -118,7 +118,10 @@ unsafe impl Driver for Simulator {
             });
             match state.memory.free_pinned(device, data.as_ptr()) {
                 true => Ok(()),
-                false => Err(Status::INVALID_VALUE.into()),
+                false => {
+                    let address = data.as_ptr() as u64;
+                    Err(state.stale("page-locked memory", address, Status::INVALID_VALUE))
+                }
             }
         })
     }
@@ -306,6 +309,7 @@ unsafe impl Driver for Simulator {
     unsafe fn launch(&self, stream: RawStream, launch: &Launch<'_>) -> Result<(), Failure> {
         self.enqueueing(Api::Launch, |state| {
             let device = state.working_stream(stream.0)?.device;
+            state.require(Object::Function, launch.function.0)?;
             // SAFETY: the caller's.
             let work = unsafe { state.kernel_work(launch) }?;
             if work.kernel.device != device {
@@ -398,7 +402,7 @@ unsafe impl Driver for Simulator {
             }
             let mut functions = Vec::with_capacity(code.host.len());
             for kernel in &code.host {
-                let kernel = LoadedKernel { kernel: kernel.clone(), device };
+                let kernel = LoadedKernel::new(kernel.clone(), device);
                 functions.push(state.functions.insert(Arc::new(kernel)));
             }
             Ok(RawModule(state.modules.insert(Module { device, functions })))
@@ -411,11 +415,14 @@ unsafe impl Driver for Simulator {
             if state.rules.judges_unload {
                 state.check_unsafe()?;
             }
-            let Some(module) = state.modules.remove(module.0) else {
-                return Err(Status::INVALID_HANDLE.into());
+            let Some(found) = state.modules.remove(module.0) else {
+                return Err(state.stale("module", module.0, Status::INVALID_HANDLE));
             };
-            let functions = module.functions.into_iter();
-            Ok(functions.map(|function| state.functions.remove(function)).collect::<Vec<_>>())
+            let functions = found.functions.into_iter();
+            let functions = functions.filter_map(|function| state.functions.remove(function));
+            let functions: Vec<_> = functions.collect();
+            functions.iter().for_each(|function| function.unload());
+            Ok(functions)
         })?;
         drop(dropped);
         Ok(())
@@ -427,6 +434,7 @@ unsafe impl Driver for Simulator {
         name: &str,
     ) -> Result<RawFunction, Failure> {
         self.call(Api::ModuleFunction, |state| {
+            state.require(Object::Module, module.0)?;
             let module = state.modules.get(module.0).ok_or(Status::INVALID_HANDLE)?;
             state.working(module.device)?;
             let named = |&&function: &&u64| {
@@ -485,16 +493,17 @@ unsafe impl Driver for Simulator {
 
     unsafe fn graph_destroy(&self, graph: RawGraph) -> Result<(), Failure> {
         self.call(Api::GraphDestroy, |state| {
-            let Some(graph) = state.graphs.remove(graph.0) else {
-                return Err(Status::ILLEGAL_STATE.into());
+            let Some(found) = state.graphs.remove(graph.0) else {
+                return Err(state.stale("graph", graph.0, Status::ILLEGAL_STATE));
             };
-            state.release_nodes(&graph);
+            state.release_nodes(&found);
             Ok(())
         })
     }
 
     unsafe fn graph_nodes(&self, graph: RawGraph) -> Result<Vec<RawNode>, Failure> {
         self.call(Api::GraphNodes, |state| {
+            state.require(Object::Graph, graph.0)?;
             let found = state.graphs.get(graph.0).ok_or(Status::INVALID_VALUE)?;
             let count = found.nodes.len() as u32;
             Ok((0..count).map(|index| RawNode(raw_node(graph.0, index))).collect())
@@ -520,6 +529,8 @@ unsafe impl Driver for Simulator {
         child: RawGraph,
     ) -> Result<RawNode, Failure> {
         self.call(Api::AddChildGraph, |state| {
+            state.require(Object::Graph, child.0)?;
+            state.require(Object::Graph, graph.0)?;
             let copy = Arc::new(state.graphs.get(child.0).ok_or(Status::INVALID_VALUE)?.clone());
             let memory = copy.has_memory_nodes();
             if memory && (copy.instantiated || state.rules.refuses_memory_children) {
@@ -547,6 +558,7 @@ unsafe impl Driver for Simulator {
             if state.rules.judges_execs {
                 state.check_unsafe()?;
             }
+            state.require(Object::Graph, graph.0)?;
             state.instantiate(graph.0).map(RawExec)
         })
     }
@@ -554,7 +566,7 @@ unsafe impl Driver for Simulator {
     unsafe fn upload(&self, exec: RawExec, stream: RawStream) -> Result<(), Failure> {
         self.call(Api::Upload, |state| {
             state.working_stream(stream.0)?;
-            state.check_exec(exec.0)
+            state.require(Object::Exec, exec.0)
         })
     }
 
@@ -565,7 +577,7 @@ unsafe impl Driver for Simulator {
         site: Site,
     ) -> Result<(), Failure> {
         self.enqueueing(Api::GraphLaunch, |state| {
-            state.check_exec(exec.0)?;
+            state.require(Object::Exec, exec.0)?;
             state.check_legacy_work(stream.0)?;
             if state.rules.refuses_graph_launch && state.doing(stream.0)? == Doing::Recording {
                 state.kill_stream(stream.0);
@@ -585,14 +597,21 @@ unsafe impl Driver for Simulator {
                 state.check_unsafe()?;
             }
             state.watch(|watch, _| watch.exec_gone(exec.0));
-            state.execs.remove(exec.0).ok_or_else(|| Status::INVALID_VALUE.into())
+            match state.execs.remove(exec.0) {
+                Some(exec) => Ok(exec),
+                None => Err(state.stale("executable", exec.0, Status::INVALID_VALUE)),
+            }
         })?;
         drop(dropped);
         Ok(())
     }
 
     unsafe fn exec_update(&self, exec: RawExec, graph: RawGraph) -> Result<UpdateOutcome, Failure> {
-        self.call(Api::ExecUpdate, |state| state.update_exec(exec.0, graph.0))
+        self.call(Api::ExecUpdate, |state| {
+            state.require(Object::Exec, exec.0)?;
+            state.require(Object::Graph, graph.0)?;
+            state.update_exec(exec.0, graph.0)
+        })
     }
 
     unsafe fn exec_set_kernel(

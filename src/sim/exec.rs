@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::execute::{self, Arguments, Ready};
 use super::graph::{Graph, NodeBody, split_node};
 use super::memory::Memory;
-use super::sanitizer::{Summary, Watch};
+use super::sanitizer::{Summary, ViolationKind, Watch};
 use super::state::{Answer, State};
 use super::stream::{Command, GraphRun, Position};
 use super::work::{KernelWork, Work};
@@ -76,7 +76,7 @@ impl Resolved {
         body: &ExecBody,
         node: usize,
         compares: u64,
-    ) -> Option<String> {
+    ) -> Option<(ViolationKind, String)> {
         let (work, ready) = (&body.nodes[node].work, self.ready[node]);
         // SAFETY: the caller's; the body has not moved since, as it is behind an `Arc`.
         unsafe { execute::perform_compared(work, ready, &self.arguments, compares) }
@@ -212,10 +212,6 @@ impl State {
         }
     }
 
-    fn exec(&mut self, exec: u64) -> Answer<&mut Exec> {
-        self.execs.get_mut(exec).ok_or_else(|| Status::INVALID_VALUE.into())
-    }
-
     pub(super) fn instantiate(&mut self, source: u64) -> Answer<u64> {
         let graph = self.graphs.get_mut(source).ok_or(Status::INVALID_VALUE)?;
         if graph.has_memory_nodes() && graph.instantiated {
@@ -226,10 +222,6 @@ impl State {
         let body = Arc::new(ExecBody::new(&template, &mut self.watch));
         self.pass_on();
         Ok(self.execs.insert(Exec { body, source, template, last: None }))
-    }
-
-    pub(super) fn check_exec(&mut self, exec: u64) -> Answer<()> {
-        self.exec(exec).map(|_| ())
     }
 
     /// Enqueues a launch as one command.

@@ -7,6 +7,7 @@ use std::ptr::without_provenance_mut;
 use smallvec::SmallVec;
 
 use super::memory::{BadAddress, Memory};
+use super::sanitizer::ViolationKind;
 use super::state::{Answer, Refusal};
 use super::work::{CopyWork, End, FillWork, KernelWork, Slot, Work};
 use crate::driver::{Access, FillPattern, HostArgument, Site};
@@ -206,7 +207,7 @@ pub(super) unsafe fn perform(work: &Work, ready: Ready, arguments: &[HostArgumen
 }
 
 /// Runs a command and says so if a kernel changed a slice, of at most `limit` bytes, that it was
-/// given to read.
+/// given to read; a kernel that was unloaded does not run. Without a limit it checks nothing.
 ///
 /// # Safety
 /// As for [`perform`].
@@ -216,8 +217,16 @@ pub(super) unsafe fn perform_compared(
     ready: Ready,
     arguments: &[HostArgument],
     limit: u64,
-) -> Option<String> {
+) -> Option<(ViolationKind, String)> {
     if let (Ready::Kernel { first, count }, Work::Kernel(kernel)) = (ready, work) {
+        if limit > 0 && kernel.kernel.is_unloaded() {
+            let text = format!(
+                "kernel `{}` given at {} runs after its module was unloaded",
+                kernel.kernel.kernel.name(),
+                kernel.site
+            );
+            return Some((ViolationKind::AfterFree, text));
+        }
         if limit > 0 && count > 0 {
             let own = &arguments[first as usize..(first + count) as usize];
             let inputs: SmallVec<[(usize, Vec<u8>); 4]> = kernel
@@ -238,12 +247,13 @@ pub(super) unsafe fn perform_compared(
                 bytes_of(&own[*index]) != before.as_slice()
             };
             let (index, _) = inputs.iter().find(changed)?;
-            return Some(format!(
+            let text = format!(
                 "an input was written: kernel `{}` given at {} changed its argument {index}, \
                  which it was given to read",
                 kernel.kernel.kernel.name(),
                 kernel.site
-            ));
+            );
+            return Some((ViolationKind::WrittenInput, text));
         }
     }
     // SAFETY: the caller's.

@@ -56,7 +56,7 @@ use state::State;
 
 /// The status of a failure that reports a violation: no number of any driver. The report is the
 /// failure's detail.
-pub const VIOLATION: Status = Status::from_raw(0x0051_4D00);
+pub const VIOLATION: Status = Status::VIOLATION;
 
 /// A simulated driver with its devices.
 ///

@@ -234,8 +234,8 @@ impl Shared {
             // memory is only freed when nothing that was enqueued is unfinished.
             changed = unsafe { execute::perform_compared(work, ready, &arguments, compares) };
         });
-        if let Some(text) = changed {
-            state.violation(ViolationKind::WrittenInput, Arc::from(text));
+        if let Some((kind, text)) = changed {
+            state.violation(kind, Arc::from(text));
         }
         if let Err(message) = result {
             state.kernel_failed(stream, work, &message);
@@ -304,8 +304,8 @@ impl Shared {
                     }
                 }
             }
-            if let Some(text) = changed {
-                state.violation(ViolationKind::WrittenInput, Arc::from(text));
+            if let Some((kind, text)) = changed {
+                state.violation(kind, Arc::from(text));
             }
             if let Err(message) = result {
                 if let Some(node) = run.node(at) {

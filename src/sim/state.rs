@@ -70,6 +70,15 @@ pub(super) struct DeviceState {
     pub(super) legacy: Option<u64>,
 }
 
+/// What a handle can name beside streams and events.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Object {
+    Exec,
+    Graph,
+    Module,
+    Function,
+}
+
 pub(super) struct Module {
     pub(super) device: u32,
     pub(super) functions: Vec<u64>,
@@ -206,31 +215,54 @@ impl State {
 
     #[inline]
     pub(super) fn stream(&mut self, stream: u64) -> Answer<&mut Stream> {
-        let stale = self.rules.stale_stream;
         if let Some(recorder) = &mut self.recorder {
             recorder.stream = Some(stream);
         }
-        self.streams.get_mut(stream).ok_or_else(|| Status::from_raw(stale).into())
+        if self.streams.get(stream).is_none() {
+            return Err(self.stale("stream", stream, Status::from_raw(self.rules.stale_stream)));
+        }
+        self.streams.get_mut(stream).ok_or_else(|| Status::INVALID_HANDLE.into())
     }
 
     /// A stream whose device works.
     #[inline]
     pub(super) fn working_stream(&mut self, stream: u64) -> Answer<&mut Stream> {
-        let stale = self.rules.stale_stream;
-        if let Some(recorder) = &mut self.recorder {
-            recorder.stream = Some(stream);
-        }
-        let Some(found) = self.streams.get_mut(stream) else {
-            return Err(Status::from_raw(stale).into());
-        };
-        match &self.devices[found.device as usize].lost {
-            None => Ok(found),
-            Some(lost) => Err(lost.clone()),
-        }
+        let device = self.stream(stream)?.device;
+        self.working(device)?;
+        self.stream(stream)
     }
 
     pub(super) fn event(&mut self, event: u64) -> Answer<&mut Event> {
+        if self.events.get(event).is_none() {
+            return Err(self.stale("event", event, Status::INVALID_HANDLE));
+        }
         self.events.get_mut(event).ok_or_else(|| Status::INVALID_HANDLE.into())
+    }
+
+    /// Fails if an executable, graph, module or function is not alive.
+    pub(super) fn require(&mut self, object: Object, handle: u64) -> Answer<()> {
+        let (alive, what, status) = match object {
+            Object::Exec => (self.execs.get(handle).is_some(), "executable", Status::INVALID_VALUE),
+            Object::Graph => (self.graphs.get(handle).is_some(), "graph", Status::INVALID_VALUE),
+            Object::Module => {
+                (self.modules.get(handle).is_some(), "module", Status::INVALID_HANDLE)
+            }
+            Object::Function => {
+                (self.functions.get(handle).is_some(), "function", Status::INVALID_HANDLE)
+            }
+        };
+        match alive {
+            true => Ok(()),
+            false => Err(self.stale(what, handle, status)),
+        }
+    }
+
+    /// A handle was used that is not alive; real drivers may crash over it.
+    #[cold]
+    pub(super) fn stale(&mut self, what: &str, handle: u64, status: Status) -> Refusal {
+        let text = format!("a call names {what} {:#x}, which is not alive", handle);
+        self.watch(|watch, _| watch.found(ViolationKind::StaleHandle, text));
+        status.into()
     }
 
     /// Tells the sanitizer something, and passes its reports on.

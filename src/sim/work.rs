@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
@@ -15,6 +16,23 @@ use crate::error::Status;
 pub(super) struct LoadedKernel {
     pub(super) kernel: HostKernel,
     pub(super) device: u32,
+    /// The module is gone; the kernel is kept alive by who still has it in hand.
+    unloaded: AtomicBool,
+}
+
+impl LoadedKernel {
+    pub(super) fn new(kernel: HostKernel, device: u32) -> LoadedKernel {
+        LoadedKernel { kernel, device, unloaded: AtomicBool::new(false) }
+    }
+
+    pub(super) fn unload(&self) {
+        self.unloaded.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn is_unloaded(&self) -> bool {
+        self.unloaded.load(Ordering::Relaxed)
+    }
 }
 
 /// A pointer into the caller's memory, which the caller keeps valid for the command.

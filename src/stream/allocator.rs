@@ -52,7 +52,17 @@ impl<'s, S: State> Allocator<'s, S> {
     /// slice; [`Error::Driver`](crate::Error::Driver) if the driver refuses.
     #[track_caller]
     pub fn alloc<T: Element>(&mut self, len: usize) -> Result<Buffer<T>> {
-        self.core.alloc(len, Location::caller())
+        self.core.alloc(len, None, Location::caller())
+    }
+
+    /// [`alloc`](Allocator::alloc) with a name for the reports of the simulated device.
+    ///
+    /// # Errors
+    ///
+    /// As for [`alloc`](Allocator::alloc).
+    #[track_caller]
+    pub fn alloc_named<T: Element>(&mut self, name: &str, len: usize) -> Result<Buffer<T>> {
+        self.core.alloc(len, Some(name), Location::caller())
     }
 
     /// What the stream's heap holds, in bytes.

@@ -8,7 +8,12 @@ use std::sync::Arc;
 
 impl StreamCore {
     /// A buffer of `len` elements. In a window only from what is there.
-    pub(super) fn alloc<T: Element>(&mut self, len: usize, site: Site) -> Result<Buffer<T>> {
+    pub(super) fn alloc<T: Element>(
+        &mut self,
+        len: usize,
+        name: Option<&str>,
+        site: Site,
+    ) -> Result<Buffer<T>> {
         let bytes = bytes_of::<T>(len)?;
         if bytes == 0 {
             return Ok(Buffer::new(None, len));
@@ -24,7 +29,7 @@ impl StreamCore {
         let memory = self.reserve(bytes)?;
         if self.driver().wants_notes() {
             let address = DeviceAddress(memory.slice.address());
-            self.driver().note(Note::SliceTaken { address, bytes, name: None, site });
+            self.driver().note(Note::SliceTaken { address, bytes, name, site });
         }
         Ok(Buffer::new(Some(memory), len))
     }

@@ -152,7 +152,17 @@ impl<'w> Pass<'w> {
     /// As for [`Allocator::alloc`](crate::Allocator::alloc).
     #[track_caller]
     pub fn alloc<T: Element>(&mut self, len: usize) -> Result<Buffer<T>> {
-        self.core.alloc(len, Location::caller())
+        self.core.alloc(len, None, Location::caller())
+    }
+
+    /// [`alloc`](Pass::alloc) with a name for the reports of the simulated device.
+    ///
+    /// # Errors
+    ///
+    /// As for [`alloc`](Pass::alloc).
+    #[track_caller]
+    pub fn alloc_named<T: Element>(&mut self, name: &str, len: usize) -> Result<Buffer<T>> {
+        self.core.alloc(len, Some(name), Location::caller())
     }
 
     /// Whether commands are being recorded and do not run.

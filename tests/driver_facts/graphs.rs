@@ -346,3 +346,70 @@ fn a_failed_add_leaves_its_node_behind_under_hip_alone() {
         assert_eq!(w.nodes(parent).len(), usize::from(hip), "{}", rules.name());
     }
 }
+
+/// Fills the world's memory with one byte, then copies it to the host or back.
+fn fill_and_copy(w: &World, byte: u8, copy: &Copy) -> RawGraph {
+    let pattern = hip_capture::driver::FillPattern::Byte(byte);
+    w.captured(|| {
+        let fill = hip_capture::driver::Fill { pattern, ..w.filling() };
+        // SAFETY: the simulator checks addresses.
+        unsafe {
+            w.sim.fill(w.s, &fill).unwrap();
+            w.sim.copy(w.s, copy).unwrap();
+        }
+    })
+}
+
+#[test]
+fn a_refused_update_leaves_hip_half_updated_and_others_as_they_were() {
+    for rules in all() {
+        let w = World::new(rules);
+        let old = fill_and_copy(&w, 1, &w.to_host());
+        let new = fill_and_copy(&w, 2, &w.to_device());
+        let exec = instantiate(&w, old);
+        // SAFETY: the simulator checks handles.
+        let outcome = unsafe { w.sim.exec_update(exec, new).unwrap() };
+        assert_eq!(outcome, UpdateOutcome::ParametersChanged, "{}", rules.name());
+        assert_eq!(launch(&w, exec), 0);
+        w.sync(w.s).unwrap();
+        // SAFETY: the copy is over and the memory the world's.
+        let byte = unsafe { w.pinned.as_ptr().read() };
+        let hip = rules == Rules::hip_e2() || rules == Rules::hip_e4();
+        assert_eq!(byte, if hip { 2 } else { 1 }, "{}", rules.name());
+    }
+}
+
+#[test]
+fn launches_in_flight_keep_what_they_were_launched_with() {
+    let w = World::new(Rules::default());
+    let (old, new) = (fill_and_copy(&w, 1, &w.to_host()), fill_and_copy(&w, 2, &w.to_host()));
+    let exec = instantiate(&w, old);
+    assert_eq!(launch(&w, exec), 0);
+    // SAFETY: the simulator checks handles.
+    unsafe {
+        assert_eq!(w.sim.exec_update(exec, new).unwrap(), UpdateOutcome::Updated);
+        w.sim.exec_destroy(exec).unwrap();
+        w.sim.graph_destroy(old).unwrap();
+    }
+    w.sync(w.s).unwrap();
+    // SAFETY: the copy is over and the memory the world's.
+    assert_eq!(unsafe { w.pinned.as_ptr().read() }, 1);
+}
+
+#[test]
+fn an_executable_is_a_copy_of_its_graph() {
+    let w = World::new(Rules::default());
+    let graph = w.sim.graph_create().unwrap();
+    let exec = instantiate(&w, graph);
+    let filling = w.captured(|| w.fill(w.s).unwrap());
+    // SAFETY: the simulator checks handles.
+    unsafe { w.sim.add_child_graph(graph, &[], filling).unwrap() };
+    assert_eq!(launch(&w, exec), 0);
+    let mut byte = 9_u8;
+    let to = Place::Host(&raw mut byte);
+    let copy = Copy { to, from: Place::Device(w.memory), bytes: 1, site: site() };
+    // SAFETY: the byte lives until the stream is done.
+    unsafe { w.sim.copy(w.s, &copy).unwrap() };
+    w.sync(w.s).unwrap();
+    assert_eq!(byte, 0, "the child that was added later does not run");
+}

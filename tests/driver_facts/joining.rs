@@ -173,3 +173,55 @@ fn waiting_on_an_invalidated_capture_is_1_for_the_idle_and_901_for_members() {
         assert_eq!(code_of(&w.wait(w.other, w.fresh)), 901, "{}: member", rules.name());
     }
 }
+
+#[test]
+fn hip_forgets_an_event_with_the_stream_that_recorded_it() {
+    for (rules, joins) in [(Rules::hip_e2(), false), (Rules::default(), true)] {
+        let w = World::new(rules);
+        let fork = w.stream();
+        w.begin_with_node(Relaxed);
+        w.follow(fork, w.s);
+        w.record(w.fresh, fork).unwrap();
+        // SAFETY: the simulator checks handles.
+        unsafe { w.sim.stream_destroy(fork).unwrap() };
+        assert_eq!(code_of(&w.wait(w.other, w.fresh)), 0, "{}", rules.name());
+        let joined = w.status_of(w.other) == CaptureStatus::Active;
+        assert_eq!(joined, joins, "{}", rules.name());
+        assert_eq!(code_of(&w.end()), 0, "{}", rules.name());
+    }
+}
+
+#[test]
+fn a_captured_event_may_be_destroyed() {
+    for rules in [Rules::default(), Rules::hip_e2(), Rules::cuda()] {
+        let w = World::new(rules);
+        w.begin_with_node(Relaxed);
+        w.record(w.fresh, w.s).unwrap();
+        // SAFETY: the simulator checks handles.
+        unsafe { w.sim.event_destroy(w.fresh).unwrap() };
+        assert_eq!(code_of(&w.end()), 0, "{}", rules.name());
+    }
+}
+
+#[test]
+fn elapsed_time_needs_two_timed_records_of_one_device_that_are_reached() {
+    let w = World::new(Rules::default());
+    let elapsed = |start, end| {
+        // SAFETY: the simulator checks handles.
+        code_of(&unsafe { w.sim.event_elapsed(start, end) })
+    };
+    assert_eq!(elapsed(w.foreign, w.timed), 0);
+    assert_eq!(elapsed(w.foreign, w.fresh), 400, "never recorded");
+    assert_eq!(elapsed(w.old, w.timed), 400, "without timing");
+    let far_stream = w.sim.stream_create(1).unwrap();
+    let far = w.sim.event_create(1, true).unwrap();
+    w.record(far, far_stream).unwrap();
+    w.sync(far_stream).unwrap();
+    assert_eq!(elapsed(w.foreign, far), 400, "of another device");
+    let late = w.sim.event_create(0, true).unwrap();
+    w.launch(w.other).unwrap();
+    w.record(late, w.other).unwrap();
+    assert_eq!(elapsed(w.foreign, late), 600, "not reached");
+    w.sync(w.other).unwrap();
+    assert_eq!(elapsed(w.foreign, late), 0);
+}

@@ -120,7 +120,12 @@ impl Written {
 }
 
 impl Summary {
-    pub(super) fn new(nodes: &[FlatNode], taken: u64) -> Summary {
+    /// Keeps of host memory what `is_pinned`: the rest is the caller's alone.
+    pub(super) fn new(
+        nodes: &[FlatNode],
+        taken: u64,
+        is_pinned: impl Fn(u64, u64) -> bool,
+    ) -> Summary {
         let mut written = Written::default();
         let mut ranges: Vec<(Range, Arc<By>)> = Vec::new();
         let mut known = std::collections::HashSet::new();
@@ -149,6 +154,9 @@ impl Summary {
                 }
             }
         }
+        ranges.retain(|(range, _)| {
+            range.space == Space::Device || is_pinned(range.start, range.bytes)
+        });
         Summary { ranges, taken }
     }
 }

@@ -399,7 +399,7 @@ impl Watch {
                 self.report(ViolationKind::Race, Some(&race.second), Some(&race.first), text);
             }
         }
-        Summary::new(nodes, self.slices.count)
+        Summary::new(nodes, self.slices.count, |start, bytes| self.pinned.covers(start, bytes))
     }
 
     /// A graph is given to a stream; false if it must not run.
@@ -413,7 +413,15 @@ impl Watch {
     ) -> bool {
         let mut good = true;
         for (range, by) in &summary.ranges {
-            if range.space == Space::Host || memory.is_of_graph(range.start) {
+            if range.space == Space::Host {
+                if !self.pinned.covers(range.start, range.bytes) {
+                    let why = "the page-locked memory was freed since it was recorded".to_owned();
+                    self.misplaced(range, by, (ViolationKind::AfterFree, why));
+                    good = false;
+                }
+                continue;
+            }
+            if memory.is_of_graph(range.start) {
                 continue;
             }
             if !self.device.covers(range.start, range.bytes) {

@@ -41,6 +41,8 @@ pub enum ViolationKind {
     /// One executable was launched twice with nothing to put the launches in order, or destroyed
     /// while a launch was unfinished.
     Executable,
+    /// A handle was used of what had been destroyed, or had never been.
+    StaleHandle,
     /// Something was still alive in the end.
     Leak,
 }

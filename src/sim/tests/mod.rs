@@ -2,6 +2,7 @@
 
 mod captures;
 mod faults;
+mod programs;
 mod running;
 mod speed;
 mod traces;

@@ -301,3 +301,56 @@ fn off_checks_nothing_and_wants_no_notes() {
     bench.change(bench.stream, add, 1);
     assert_eq!(bench.read(), [1; COUNT]);
 }
+
+#[test]
+fn a_stale_handle_is_an_error_and_a_violation() {
+    let bench = watched();
+    // SAFETY: the simulator checks the handles.
+    unsafe {
+        let other = bench.sim.stream_create(0).unwrap();
+        bench.sim.stream_destroy(other).unwrap();
+        assert_eq!(bench.sim.stream_destroy(other).unwrap_err().status.raw(), 400);
+        bench.sim.free(0, bench.data).unwrap();
+        bench.sim.free(0, bench.data).unwrap_err();
+    }
+    assert_eq!(kinds(&bench.sim), [ViolationKind::StaleHandle; 2]);
+    assert_eq!(bench.sync(bench.stream).unwrap_err().status, VIOLATION);
+}
+
+#[test]
+fn a_kernel_does_not_run_once_its_module_is_unloaded() {
+    let bench = watched();
+    let module = bench.sim.module_load(0, &bundle()).unwrap();
+    // SAFETY: the simulator checks the handles.
+    unsafe {
+        let nop = bench.sim.module_function(module, "nop").unwrap();
+        bench.sim.begin_capture(bench.stream, CaptureMode::Relaxed).unwrap();
+        bench.launch_on(bench.stream, nop, &[], &[]).unwrap();
+        let graph = bench.sim.end_capture(bench.stream).unwrap();
+        let exec = bench.sim.instantiate(graph).unwrap();
+        bench.sim.graph_launch(exec, bench.stream, site()).unwrap();
+        bench.sync(bench.stream).unwrap();
+        bench.sim.module_unload(module).unwrap();
+        bench.sim.graph_launch(exec, bench.stream, site()).unwrap();
+    }
+    let said = bench.sync(bench.stream).unwrap_err().to_string();
+    assert!(said.contains("`nop`") && said.contains("unloaded"), "{said}");
+}
+
+#[test]
+fn a_graph_does_not_run_over_page_locked_memory_that_is_gone() {
+    let bench = watched();
+    let pinned = bench.sim.allocate_pinned(0, BYTES).unwrap();
+    let (to, from) = (Place::Device(bench.data), Place::Host(pinned.as_ptr()));
+    let copy = Copy { to, from, bytes: BYTES, site: site() };
+    // SAFETY: the simulator checks the memory.
+    unsafe {
+        bench.sim.begin_capture(bench.stream, CaptureMode::Relaxed).unwrap();
+        bench.sim.copy(bench.stream, &copy).unwrap();
+        let graph = bench.sim.end_capture(bench.stream).unwrap();
+        let exec = bench.sim.instantiate(graph).unwrap();
+        bench.sim.free_pinned(0, pinned).unwrap();
+        bench.sim.graph_launch(exec, bench.stream, site()).unwrap();
+    }
+    assert_eq!(kinds(&bench.sim), [ViolationKind::AfterFree]);
+}
