@@ -10,9 +10,9 @@ use super::capture::Doing;
 use super::commands::{MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 use super::graph::{Graph, NodeBody, raw_node, split_node};
 use super::sanitizer::Sanitizer;
-use super::state::{Answer, Module, Object, Refusal, State};
+use super::state::{Answer, Object, State};
 use super::stream::{Event, Stream};
-use super::work::{HostWork, LoadedKernel, Work};
+use super::work::{HostWork, Work};
 use crate::driver::{
     CaptureInfo, CaptureMode, CaptureStatus, CodeForms, Copy, DeviceAddress, Driver, Failure, Fill,
     FillPattern, HostFunction, Launch, MemoryInfo, NodeKind, Note, Properties, RawEvent, RawExec,
@@ -59,71 +59,19 @@ unsafe impl Driver for Simulator {
     }
 
     fn allocate(&self, device: u32, bytes: u64) -> Result<DeviceAddress, Failure> {
-        self.call(Api::Malloc, |state| {
-            state.working(device)?;
-            state.check_unsafe()?;
-            if bytes == 0 {
-                return Err(Status::INVALID_VALUE.into());
-            }
-            let State { memory, random, injection, .. } = state;
-            let address = memory.allocate(device, bytes, random, injection.faults.moves)?;
-            state.watch(|watch, _| watch.allocated(address, bytes));
-            Ok(DeviceAddress(address))
-        })
+        self.call(Api::Malloc, |state| state.allocate(device, bytes))
     }
 
     unsafe fn free(&self, device: u32, address: DeviceAddress) -> Result<(), Failure> {
-        self.waiting(Api::Free, |sim, mut state| {
-            state.device(device)?;
-            state.check_unsafe()?;
-            if state.memory.at(address.0).is_none_or(|at| at.device != device) {
-                return Err(state.stale("device memory", address.0, Status::INVALID_VALUE));
-            }
-            let mut state = sim.shared.drain(state, None);
-            state.watch(|watch, memory| {
-                watch.host_waited_for_all();
-                if let Some((base, bytes, _)) = memory.holding(address.0) {
-                    watch.freed(base, bytes);
-                }
-            });
-            match state.memory.release_once(address.0) {
-                true => Ok(()),
-                false => Err(state.stale("device memory", address.0, Status::INVALID_VALUE)),
-            }
-        })
+        self.waiting(Api::Free, |sim, state| sim.free_memory(state, device, address))
     }
 
     fn allocate_pinned(&self, device: u32, bytes: u64) -> Result<NonNull<u8>, Failure> {
-        self.call(Api::HostMalloc, |state| {
-            state.working(device)?;
-            state.check_unsafe()?;
-            if bytes == 0 {
-                return Err(Status::INVALID_VALUE.into());
-            }
-            let data = state.memory.allocate_pinned(device, bytes)?;
-            state.watch(|watch, _| watch.pinned_allocated(data as u64, bytes));
-            NonNull::new(data).ok_or_else(|| Status::OUT_OF_MEMORY.into())
-        })
+        self.call(Api::HostMalloc, |state| state.allocate_pinned(device, bytes))
     }
 
     unsafe fn free_pinned(&self, device: u32, data: NonNull<u8>) -> Result<(), Failure> {
-        self.waiting(Api::HostFree, |sim, mut state| {
-            state.device(device)?;
-            state.check_unsafe()?;
-            let mut state = sim.shared.drain(state, None);
-            let bytes = state.memory.pinned_bytes(data.as_ptr());
-            state.watch(|watch, _| {
-                watch.host_waited_for_all();
-                watch.pinned_freed(data.as_ptr() as u64, bytes);
-            });
-            match state.memory.free_pinned(device, data.as_ptr()) {
-                true => Ok(()),
-                false => {
-                    let address = data.as_ptr() as u64;
-                    Err(state.stale("page-locked memory", address, Status::INVALID_VALUE))
-                }
-            }
-        })
+        self.waiting(Api::HostFree, |sim, state| sim.free_pinned_memory(state, device, data))
     }
 
     fn stream_create(&self, device: u32) -> Result<RawStream, Failure> {
@@ -134,57 +82,15 @@ unsafe impl Driver for Simulator {
     }
 
     unsafe fn stream_destroy(&self, stream: RawStream) -> Result<(), Failure> {
-        self.waiting(Api::StreamDestroy, |sim, mut state| {
-            let found = state.stream(stream.0)?;
-            if found.legacy {
-                return Err(Status::INVALID_HANDLE.into());
-            }
-            let began = found.membership.as_ref().filter(|m| m.origin).map(|m| m.capture);
-            match began {
-                Some(capture) => state.discard(capture),
-                None => found.membership = None,
-            }
-            let tail = state.tail(stream.0);
-            let mut state = sim.shared.wait_for(state, tail);
-            state.watch(|watch, _| watch.stream_gone(stream.0));
-            state.streams.remove(stream.0);
-            Ok(())
-        })
+        self.waiting(Api::StreamDestroy, |sim, state| sim.destroy_stream(state, stream))
     }
 
     unsafe fn stream_synchronize(&self, stream: RawStream) -> Result<(), Failure> {
-        self.waiting(Api::StreamSynchronize, |sim, mut state| {
-            let device = state.working_stream(stream.0)?.device;
-            state.check_wait(stream.0)?;
-            let tail = state.tail(stream.0);
-            state.watch(|watch, _| watch.host_waited(stream.0));
-            sim.synchronize(state, tail, device)
-        })
+        self.waiting(Api::StreamSynchronize, |sim, state| sim.synchronize_stream(state, stream))
     }
 
     unsafe fn stream_query(&self, stream: RawStream) -> Result<bool, Failure> {
-        self.waiting(Api::StreamQuery, |sim, mut state| {
-            let found = state.working_stream(stream.0)?;
-            let (device, polls) = (found.device, found.polls);
-            found.polls += 1;
-            state.check_wait(stream.0)?;
-            let tail = state.tail(stream.0);
-            let mut state = match state.is_reached(tail) {
-                true => state,
-                false => sim.shared.let_pass(state, tail, polls),
-            };
-            state.working(device)?;
-            if !state.is_reached(tail) {
-                return Ok(false);
-            }
-            let told = state.stream(stream.0)?.told;
-            let shows = state.shows(tail, told);
-            state.stream(stream.0)?.told += u32::from(!shows);
-            if shows {
-                state.watch(|watch, _| watch.host_waited(stream.0));
-            }
-            Ok(shows)
-        })
+        self.waiting(Api::StreamQuery, |sim, state| sim.query_stream(state, stream))
     }
 
     unsafe fn stream_wait_event(&self, stream: RawStream, event: RawEvent) -> Result<(), Failure> {
@@ -222,67 +128,15 @@ unsafe impl Driver for Simulator {
     }
 
     unsafe fn event_query(&self, event: RawEvent) -> Result<bool, Failure> {
-        self.waiting(Api::EventQuery, |sim, mut state| {
-            let found = state.event(event.0)?;
-            let (device, position, polls) = (found.device, found.position, found.polls);
-            found.polls += 1;
-            state.working(device)?;
-            state.check_event_wait(event.0, true)?;
-            let Some(position) = position else {
-                return Ok(true);
-            };
-            let mut state = match state.is_reached(position) {
-                true => state,
-                false => sim.shared.let_pass(state, position, polls),
-            };
-            state.working(device)?;
-            if !state.is_reached(position) {
-                return Ok(false);
-            }
-            let told = state.event(event.0)?.told;
-            let shows = state.shows(position, told);
-            state.event(event.0)?.told += u32::from(!shows);
-            if shows {
-                state.watch(|watch, _| watch.host_saw(event.0));
-            }
-            Ok(shows)
-        })
+        self.waiting(Api::EventQuery, |sim, state| sim.query_event(state, event))
     }
 
     unsafe fn event_synchronize(&self, event: RawEvent) -> Result<(), Failure> {
-        self.waiting(Api::EventSynchronize, |sim, mut state| {
-            let found = state.event(event.0)?;
-            let (device, position) = (found.device, found.position);
-            state.working(device)?;
-            state.check_event_wait(event.0, false)?;
-            match position {
-                None => Ok(()),
-                Some(position) => {
-                    state.watch(|watch, _| watch.host_saw(event.0));
-                    sim.synchronize(state, position, device)
-                }
-            }
-        })
+        self.waiting(Api::EventSynchronize, |sim, state| sim.synchronize_event(state, event))
     }
 
     unsafe fn event_elapsed(&self, start: RawEvent, end: RawEvent) -> Result<f64, Failure> {
-        self.call(Api::EventElapsed, |state| {
-            if state.rules.judges_elapsed {
-                state.check_unsafe()?;
-            }
-            let first = state.event(start.0)?;
-            let (device, from) = (first.device, first.measure()?);
-            let last = state.event(end.0)?;
-            let (other, to) = (last.device, last.measure()?);
-            if device != other {
-                return Err(Status::INVALID_HANDLE.into());
-            }
-            state.working(device)?;
-            match (from, to) {
-                (Some(from), Some(to)) => Ok((to as f64 - from as f64) / 1000.0),
-                _ => Err(Status::NOT_READY.into()),
-            }
-        })
+        self.call(Api::EventElapsed, |state| state.elapsed(start, end))
     }
 
     unsafe fn copy(&self, stream: RawStream, copy: &Copy) -> Result<(), Failure> {
@@ -335,95 +189,20 @@ unsafe impl Driver for Simulator {
         stream: RawStream,
         bytes: u64,
     ) -> Result<DeviceAddress, Failure> {
-        self.call(Api::MallocAsync, |state| {
-            let device = state.working_stream(stream.0)?.device;
-            if bytes == 0 {
-                return Ok(DeviceAddress::NULL);
-            }
-            let recording = state.doing(stream.0)? == Doing::Recording;
-            if !recording && state.rules.judges_async_allocation {
-                state.check_unsafe()?;
-            }
-            let State { memory, random, injection, .. } = state;
-            let address = match recording {
-                true => memory.reserve(device, bytes, true, random, injection.faults.moves)?,
-                false => memory.allocate(device, bytes, random, injection.faults.moves)?,
-            };
-            if recording {
-                state.record(stream.0, NodeBody::Allocate { address })?;
-            } else {
-                state.watch(|watch, _| watch.allocated(address, bytes));
-            }
-            Ok(DeviceAddress(address))
-        })
+        self.call(Api::MallocAsync, |state| state.allocate_on(stream, bytes))
     }
 
     unsafe fn free_async(&self, stream: RawStream, address: DeviceAddress) -> Result<(), Failure> {
-        self.enqueueing(Api::FreeAsync, |state| {
-            let recording = state.doing(stream.0)? == Doing::Recording;
-            let at = state.memory.at(address.0).map(|allocation| allocation.of_graph);
-            if recording {
-                let checks = state.rules.checks_recorded_frees;
-                if checks && (at != Some(true) || state.frees_twice(stream.0, address.0)) {
-                    return Err(Status::INVALID_VALUE.into());
-                }
-                return state.record(stream.0, NodeBody::Free { address: address.0 });
-            }
-            if state.rules.judges_async_allocation {
-                state.check_unsafe()?;
-            }
-            let address = address.0;
-            let work = match at {
-                None => return Err(Status::INVALID_VALUE.into()),
-                Some(true) => {
-                    state.graph_allocations.retain(|&live| live != address);
-                    Work::Free { address }
-                }
-                Some(false) => {
-                    state.watch(|watch, memory| {
-                        if let Some((base, bytes, _)) = memory.holding(address) {
-                            watch.freed_on(stream.0, base, bytes);
-                        }
-                    });
-                    Work::Release { address }
-                }
-            };
-            state.give(stream.0, work)
-        })
+        self.enqueueing(Api::FreeAsync, |state| state.free_on(stream, address))
     }
 
     fn module_load(&self, device: u32, code: &CodeForms) -> Result<RawModule, Failure> {
-        self.call(Api::ModuleLoad, |state| {
-            state.working(device)?;
-            if code.host.is_empty() {
-                let text =
-                    format!("`{}` holds no host kernels, which a simulated device runs", code.name);
-                return Err(Refusal::new(Status::NO_BINARY_FOR_GPU, text));
-            }
-            let mut functions = Vec::with_capacity(code.host.len());
-            for kernel in &code.host {
-                let kernel = LoadedKernel::new(kernel.clone(), device);
-                functions.push(state.functions.insert(Arc::new(kernel)));
-            }
-            Ok(RawModule(state.modules.insert(Module { device, functions })))
-        })
+        self.call(Api::ModuleLoad, |state| state.load_module(device, code))
     }
 
     unsafe fn module_unload(&self, module: RawModule) -> Result<(), Failure> {
         // Kernels may own what their author captured, so they are dropped outside the lock.
-        let dropped = self.call(Api::ModuleUnload, |state| {
-            if state.rules.judges_unload {
-                state.check_unsafe()?;
-            }
-            let Some(found) = state.modules.remove(module.0) else {
-                return Err(state.stale("module", module.0, Status::INVALID_HANDLE));
-            };
-            let functions = found.functions.into_iter();
-            let functions = functions.filter_map(|function| state.functions.remove(function));
-            let functions: Vec<_> = functions.collect();
-            functions.iter().for_each(|function| function.unload());
-            Ok(functions)
-        })?;
+        let dropped = self.call(Api::ModuleUnload, |state| state.unload_module(module))?;
         drop(dropped);
         Ok(())
     }
@@ -433,18 +212,7 @@ unsafe impl Driver for Simulator {
         module: RawModule,
         name: &str,
     ) -> Result<RawFunction, Failure> {
-        self.call(Api::ModuleFunction, |state| {
-            state.require(Object::Module, module.0)?;
-            let module = state.modules.get(module.0).ok_or(Status::INVALID_HANDLE)?;
-            state.working(module.device)?;
-            let named = |&&function: &&u64| {
-                state.functions.get(function).is_some_and(|known| known.kernel.name() == name)
-            };
-            match module.functions.iter().find(named) {
-                Some(&function) => Ok(RawFunction(function)),
-                None => Err(Status::NOT_FOUND.into()),
-            }
-        })
+        self.call(Api::ModuleFunction, |state| state.module_function(module, name))
     }
 
     unsafe fn function_signature(&self, function: RawFunction) -> Option<Signature> {
@@ -642,15 +410,5 @@ impl State {
         let (graph, index) = split_node(node.0).ok_or(Status::INVALID_VALUE)?;
         let found = self.graphs.get(graph).and_then(|found| found.nodes.get(index as usize));
         Ok((graph, index, found.ok_or(Status::INVALID_VALUE)?))
-    }
-}
-
-impl Event {
-    /// When it was reached, if it was yet; fails if there is nothing to measure.
-    fn measure(&self) -> Answer<Option<u64>> {
-        match self.position {
-            Some(_) if self.timing => Ok(self.reached),
-            _ => Err(Status::INVALID_HANDLE.into()),
-        }
     }
 }

@@ -10,23 +10,26 @@
 //! makes a driver call panic, no kernel is ever given memory that is not there or slices that
 //! overlap where one is written, and only one command runs at a time.
 
+mod allocations;
 mod block;
 mod calls;
 mod capture;
 mod check;
-mod checks;
 mod commands;
 mod driver;
 mod exec;
 mod execute;
 mod faults;
 mod graph;
+mod judge;
 mod live;
 mod memory;
+mod modules;
 mod options;
 mod outside;
 mod random;
 mod rules;
+mod run;
 mod sanitizer;
 mod schedule;
 mod state;
@@ -35,6 +38,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod waits;
 mod work;
 
 use std::fmt;
