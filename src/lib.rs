@@ -58,6 +58,10 @@ pub mod planted;
 pub mod sim;
 mod stream;
 
+/// Plain-old-data types: what an [`Element`] is. Derive `Pod` and `Zeroable` (feature `derive` of
+/// that crate) for structures of your own; for `bool`, use `u8`.
+pub use bytemuck;
+
 pub use buffer::{Buffer, Download, Element, Pinned, Ref, RefMut, View, ViewMut};
 pub use device::Device;
 pub use driver::{CaptureMode, MemoryInfo, NodeKind, Properties};

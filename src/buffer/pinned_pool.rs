@@ -14,6 +14,11 @@ const SMALLEST: u64 = 256;
 /// Up to here classes are powers of two; above, multiples of this.
 const COARSE: u64 = 1 << 20;
 
+/// So many blocks of one class, or so many bytes of it, may be in flight before the next request
+/// waits for the oldest.
+const MOST_IN_FLIGHT: usize = 64;
+const MOST_BYTES: u64 = 64 << 20;
+
 /// A block nobody holds, with the copies that may still be in flight on it.
 #[derive(Debug)]
 struct Idle {
@@ -55,19 +60,48 @@ impl PinnedPool {
             return Ok(PinnedBlock::new(None, self));
         }
         let class = PinnedPool::class_of(bytes);
-        let recycled = {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            idle.get_mut(&class).and_then(|list| {
-                // The quiet ones were given back longest ago.
-                let quiet = list.iter_mut().position(Idle::is_quiet)?;
-                Some(list.swap_remove(quiet).memory)
-            })
-        };
-        let memory = match recycled {
+        let memory = match self.recycle(class)? {
             Some(memory) => memory,
             None => PinnedMemory::allocate(&self.platform, self.device, class)?,
         };
         Ok(PinnedBlock::new(Some(memory), self))
+    }
+
+    /// An idle block of a class. Asks the driver about the one given back longest ago before more
+    /// memory is locked, and waits for it rather than let ever more blocks be in flight.
+    fn recycle(&self, class: u64) -> Result<Option<PinnedMemory>, Failure> {
+        let (oldest, crowded) = {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(list) = idle.get_mut(&class) else { return Ok(None) };
+            if let Some(quiet) = list.iter_mut().position(Idle::is_quiet) {
+                return Ok(Some(list.remove(quiet).memory));
+            }
+            let crowded = list.len() >= MOST_IN_FLIGHT || list.len() as u64 * class >= MOST_BYTES;
+            if list.is_empty() {
+                return Ok(None);
+            }
+            (list.remove(0), crowded)
+        };
+        // Asked with the lock released: both are driver calls.
+        let asked = oldest.uses.iter().try_fold(true, |over, one| match crowded {
+            true => one.timeline.wait(one.epoch).map(|()| over),
+            false => one.timeline.poll(one.epoch).map(|reached| over && reached),
+        });
+        match asked {
+            Ok(true) => return Ok(Some(oldest.memory)),
+            Ok(false) => self.put_back(oldest),
+            Err(failure) => {
+                self.put_back(oldest);
+                return Err(failure);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts a block back to where it was, as the one given back longest ago.
+    fn put_back(&self, oldest: Idle) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.entry(oldest.memory.bytes()).or_default().insert(0, oldest);
     }
 
     /// Takes a block back; copies may still be in flight on it.

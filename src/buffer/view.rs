@@ -92,3 +92,23 @@ impl<'a, T: Element> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
         buffer.whole_mut()
     }
 }
+
+impl<T: Element> ViewMut<'_, T> {
+    /// The same range once more, for a command that takes its view.
+    ///
+    /// ```
+    /// # use hip_capture::Device;
+    /// # fn main() -> hip_capture::Result<()> {
+    /// # let mut stream = Device::simulated()?.stream()?;
+    /// let mut buffer = stream.allocator().alloc::<u8>(8)?;
+    /// let mut head = buffer.view_mut(..4)?;
+    /// stream.pass().fill(head.reborrow(), 1)?;
+    /// stream.pass().fill(head, 2)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "this is the view"]
+    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
+        ViewMut::new(self.memory, self.start, self.len)
+    }
+}

@@ -9,7 +9,7 @@ use crate::buffer::{Element, Pinned, PinnedPool};
 use crate::driver::owned::EventPool;
 use crate::driver::timeline::Timeline;
 use crate::driver::{Driver, Failure, MemoryInfo, Platform, Properties, RawStream};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Status};
 
 #[derive(Debug)]
 pub(crate) struct DeviceCore {
@@ -18,7 +18,6 @@ pub(crate) struct DeviceCore {
     waiter: Arc<Waiter>,
     pinned: Arc<PinnedPool>,
     events: Arc<EventPool>,
-    next_stream: AtomicU32,
     foreign_uses: AtomicU64,
     order: Mutex<()>,
     ordinal: u32,
@@ -48,7 +47,6 @@ impl DeviceCore {
             waiter: Arc::default(),
             pinned: Arc::new(PinnedPool::new(&platform, ordinal)),
             events: Arc::new(EventPool::new(&platform, ordinal)),
-            next_stream: AtomicU32::new(0),
             foreign_uses: AtomicU64::new(0),
             order: Mutex::new(()),
             ordinal,
@@ -73,9 +71,11 @@ impl DeviceCore {
         &self.waiter
     }
 
-    /// A number for a new stream of this device, never used again.
+    /// The timeline of a new stream. Its number is not used again, by no device of the process:
+    /// page-locked memory meets streams of several.
     pub(crate) fn timeline(&self, stream: RawStream) -> Arc<Timeline> {
-        let id = self.next_stream.fetch_add(1, Ordering::Relaxed);
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Arc::new(Timeline::new(&self.events, id, stream))
     }
 
@@ -117,7 +117,12 @@ impl DeviceCore {
 
     pub(crate) fn pinned<T: Element>(&self, len: usize) -> Result<Pinned<T>> {
         let pinned = Pinned::new(&self.pinned, &self.platform, len);
-        pinned.map_err(|failure| self.error("allocate pinned memory", failure))
+        pinned.map_err(|failure| match self.error("allocate pinned memory", failure) {
+            Error::Driver { failure, .. } if failure.status == Status::OUT_OF_MEMORY => {
+                Error::OutOfPinnedMemory { wanted: (len * size_of::<T>()) as u64, failure }
+            }
+            other => other,
+        })
     }
 
     pub(super) fn trim_pinned(&self) -> u64 {

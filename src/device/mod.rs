@@ -121,6 +121,7 @@ impl Device {
     /// # Errors
     ///
     /// [`Error::Driver`] or [`Error::DeviceLost`] if the driver cannot say.
+    #[doc(alias = "hipMemGetInfo")]
     pub fn memory(&self) -> Result<MemoryInfo> {
         self.core.memory()
     }
@@ -130,6 +131,7 @@ impl Device {
     /// # Errors
     ///
     /// [`Error::Driver`] or [`Error::DeviceLost`] if the driver refuses.
+    #[doc(alias = "hipStreamCreateWithFlags")]
     pub fn stream(&self) -> Result<Stream<Idle>> {
         Stream::create(&self.core)
     }
@@ -141,6 +143,7 @@ impl Device {
     ///
     /// [`Error::SizeOverflow`] for more than memory holds; [`Error::Driver`] if it cannot be
     /// locked.
+    #[doc(alias = "hipHostMalloc")]
     pub fn pinned<T: Element>(&self, len: usize) -> Result<Pinned<T>> {
         bytes_of::<T>(len)?;
         self.core.check_lost("allocate pinned memory")?;
@@ -152,6 +155,7 @@ impl Device {
     /// # Errors
     ///
     /// [`Error::Load`] if the bundle holds nothing that this device can run, or does not load.
+    #[doc(alias = "hipModuleLoadData")]
     pub fn load(&self, code: &Code) -> Result<Module> {
         Module::load(&self.core, code)
     }

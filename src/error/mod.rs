@@ -80,7 +80,18 @@ pub enum Error {
     #[error("simulated device: {0}")]
     Options(#[from] crate::sim::OptionError),
 
-    /// Device or page-locked memory is exhausted, also after idle pages were given back.
+    /// No page-locked host memory of that size can be had.
+    #[error(
+        "{wanted} bytes of page-locked host memory cannot be had ({failure}); lock less at a time, or drop blocks and call Device::trim"
+    )]
+    OutOfPinnedMemory {
+        /// Bytes asked for.
+        wanted: u64,
+        /// What the driver said.
+        failure: Failure,
+    },
+
+    /// Device memory is exhausted, also after idle pages were given back.
     #[error(
         "out of memory: {wanted} bytes wanted, {free} of {total} bytes free on the device, \
          {in_use} bytes in use by this stream; drop buffers or graphs, or use a smaller batch"
@@ -101,7 +112,8 @@ pub enum Error {
     #[error(
         "allocation of {wanted} bytes inside a capture window: the pool has {available} bytes \
          left, {largest} in one piece, and cannot grow while capturing; run the same step as \
-         warmup between prepare and begin_capture, or reserve memory there"
+         warmup between prepare and begin_capture, or reserve memory there (buffers kept from \
+         the warmup are not free for the recording)"
     )]
     WouldGrow {
         /// Bytes asked for.
@@ -113,7 +125,9 @@ pub enum Error {
     },
 
     /// A length times the element's size is more than an address can reach.
-    #[error("{count} elements of {element_bytes} bytes are more than any memory holds")]
+    #[error(
+        "{count} elements of {element_bytes} bytes are more than any memory holds; check the length"
+    )]
     SizeOverflow {
         /// Elements asked for.
         count: usize,
@@ -122,7 +136,7 @@ pub enum Error {
     },
 
     /// A range reaches outside of what it is a range of.
-    #[error("{operation}: elements {start}..{end} of {len}")]
+    #[error("{operation}: elements {start}..{end} of {len}; take a range inside 0..{len}")]
     OutOfRange {
         /// What was asked.
         operation: &'static str,
@@ -148,7 +162,9 @@ pub enum Error {
     },
 
     /// Grid or block dimensions that the device cannot run.
-    #[error("launch of {kernel}: {what} is {value}, and this device allows {limit}")]
+    #[error(
+        "launch of {kernel}: {what} is {value}, and this device allows {limit}; launch more, smaller blocks, or several times"
+    )]
     InvalidGrid {
         /// The kernel's name.
         kernel: Arc<str>,
@@ -162,7 +178,7 @@ pub enum Error {
 
     /// A fill of elements that are not 1, 2 or 4 bytes and not all one byte.
     #[error(
-        "fill: a pattern of {bytes} bytes; fills take elements of 1, 2 or 4 bytes, or a value whose bytes are all equal"
+        "fill: a pattern of {bytes} bytes; fills take elements of 1, 2 or 4 bytes, or a value whose bytes are all equal; use `Stream::write` or a kernel for others"
     )]
     FillPattern {
         /// Size of the element.
@@ -171,7 +187,7 @@ pub enum Error {
 
     /// Something of one device was used on another.
     #[error(
-        "{operation}: {object} belongs to device {owner}, and the stream to device {user}; copy it there first"
+        "{operation}: {object} belongs to device {owner}, and the stream to device {user}; make it on the stream's device (a `Device` opened twice is two: clone the first)"
     )]
     WrongDevice {
         /// What was asked.
@@ -200,7 +216,9 @@ pub enum Error {
     },
 
     /// The host holds a guard on pinned memory that a command would touch.
-    #[error("{operation}: the host holds a guard on the pinned memory; drop the guard first")]
+    #[error(
+        "{operation}: the host holds a guard on the pinned memory; drop the guard first (if it was leaked, take another block)"
+    )]
     HostBorrowed {
         /// What was asked.
         operation: &'static str,
@@ -208,7 +226,7 @@ pub enum Error {
 
     /// A buffer made in a capture window has no content before the graph's first replay.
     #[error(
-        "{operation}: the buffer was made while capturing and its graph has not been replayed yet; replay it first"
+        "{operation}: the buffer was made while capturing and has no content yet; replay its graph first, or write it"
     )]
     NotYetReplayed {
         /// What was asked.
@@ -222,8 +240,26 @@ pub enum Error {
         operation: &'static str,
     },
 
+    /// A launch does not meet what was required of it at look-up.
+    #[error("launch of {kernel}: it is required that {requirement}")]
+    Requirement {
+        /// The kernel's name.
+        kernel: Arc<str>,
+        /// What [`Kernel::require`](crate::Kernel::require) was told.
+        requirement: &'static str,
+    },
+
+    /// An error of the caller's own, on its way through a step; see [`Error::other`].
+    #[error("{source}")]
+    Other {
+        /// The error.
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
+
     /// The bundle holds no kernel of that name.
-    #[error("no kernel {kernel} in module {module}")]
+    #[error(
+        "no kernel {kernel} in module {module}; kernels are found by the name they have in the code, for C++ an `extern \"C\"` one"
+    )]
     KernelNotFound {
         /// The name asked for.
         kernel: String,
@@ -282,7 +318,7 @@ pub enum Error {
 
     /// Nothing was recorded.
     #[error(
-        "nothing was recorded between begin_capture and end_capture; record the step through the capturing stream's pass"
+        "nothing was recorded between begin_capture and end_capture; record the step through the capturing stream's pass (commands of zero elements record nothing)"
     )]
     EmptyCapture,
 
@@ -332,6 +368,23 @@ fn detail(failure: &Option<Failure>) -> String {
 }
 
 impl Error {
+    /// An error of the caller's own, to be returned from a step.
+    ///
+    /// ```
+    /// use hip_capture::{Device, Error};
+    ///
+    /// # fn main() -> hip_capture::Result<()> {
+    /// let mut stream = Device::simulated()?.stream()?;
+    /// let result = stream.capture(|_pass| "seven".parse::<u32>().map_err(Error::other));
+    /// assert!(matches!(result, Err(Error::Other { .. })));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn other(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::Other { source: Arc::new(error) }
+    }
+
     /// Whether the device is unusable from now on.
     #[must_use]
     pub fn is_device_lost(&self) -> bool {
@@ -350,7 +403,8 @@ impl Error {
             | Error::DeviceLost { failure, .. }
             | Error::Load { failure, .. }
             | Error::CaptureLost { failure }
-            | Error::Instantiate { failure, .. } => Some(failure.status),
+            | Error::Instantiate { failure, .. }
+            | Error::OutOfPinnedMemory { failure, .. } => Some(failure.status),
             Error::NoDevice { failure, .. } => failure.as_ref().map(|failure| failure.status),
             Error::OutOfMemory { .. } => Some(Status::OUT_OF_MEMORY),
             Error::Violation { .. } => Some(Status::VIOLATION),

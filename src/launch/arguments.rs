@@ -97,6 +97,8 @@ pub trait AsArg<P: Param>: sealed::AsArg<P> {
     #[doc(hidden)]
     type Scalar;
     #[doc(hidden)]
+    fn shape(&self) -> P::Shape;
+    #[doc(hidden)]
     fn lower<'a>(self) -> Lowered<'a, Self::Scalar>
     where
         Self: 'a;
@@ -105,6 +107,9 @@ pub trait AsArg<P: Param>: sealed::AsArg<P> {
 impl<T: Element> sealed::AsArg<T> for T {}
 impl<T: Element> AsArg<T> for T {
     type Scalar = T;
+    fn shape(&self) -> T {
+        *self
+    }
     fn lower<'a>(self) -> Lowered<'a, T> {
         Lowered::scalar(self)
     }
@@ -115,6 +120,9 @@ macro_rules! slice_arg {
         impl<T: Element> sealed::AsArg<$param<T>> for $arg {}
         impl<T: Element> AsArg<$param<T>> for $arg {
             type Scalar = ();
+            fn shape(&self) -> usize {
+                self.len()
+            }
             fn lower<'a>(self) -> Lowered<'a, ()>
             where
                 Self: 'a,
@@ -153,6 +161,8 @@ impl<R> std::fmt::Debug for Receiver<'_, R> {
 )]
 pub trait Args<P: Params>: sealed::Args<P> {
     #[doc(hidden)]
+    fn shape(&self) -> P::Shape;
+    #[doc(hidden)]
     fn lower<R>(self, receiver: Receiver<'_, R>) -> R;
 }
 
@@ -160,6 +170,10 @@ macro_rules! args {
     ($($param:ident $arg:ident $index:tt),*) => {
         impl<$($param: Param, $arg: AsArg<$param>),*> sealed::Args<($($param,)*)> for ($($arg,)*) {}
         impl<$($param: Param, $arg: AsArg<$param>),*> Args<($($param,)*)> for ($($arg,)*) {
+            fn shape(&self) -> ($($param::Shape,)*) {
+                ($(self.$index.shape(),)*)
+            }
+
             fn lower<R>(self, receiver: Receiver<'_, R>) -> R {
                 let lowered = ($(self.$index.lower(),)*);
                 (receiver.receive)(
@@ -173,6 +187,8 @@ macro_rules! args {
 
 impl sealed::Args<()> for () {}
 impl Args<()> for () {
+    fn shape(&self) {}
+
     fn lower<R>(self, receiver: Receiver<'_, R>) -> R {
         (receiver.receive)(&[], &[])
     }

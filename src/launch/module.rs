@@ -76,9 +76,10 @@ impl Module {
     /// # Safety
     ///
     /// The kernel takes the parameters `P` in this order, slices as pointers to their first
-    /// element. For every grid and every argument that it is launched with, it reads and writes
-    /// inside the slices it is given, only as `In`, `Out` and `InOut` say, and writes plain data
-    /// that is valid for the element types.
+    /// element. For every grid and every arguments that what is required of its launches
+    /// ([`Kernel::require`](crate::Kernel::require)) lets through, it reads and writes inside the
+    /// slices it is given, and only as `In`, `Out` and `InOut` say. Where its code trusts a scalar
+    /// or the grid to fit the slices, that has to be required.
     ///
     /// (On the simulated device the host function's own signature is compared, and its slices
     /// are bounds-checked by Rust; stating the wrong parameters is an error there.)

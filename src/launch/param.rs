@@ -33,6 +33,9 @@ pub trait Param: sealed::Param + 'static {
     /// What a host kernel receives for it.
     type Host<'a>;
 
+    /// What a requirement sees of its argument: the scalar's value, or the slice's length.
+    type Shape;
+
     /// What the driver is told of it.
     #[doc(hidden)]
     const PARAMETER: Parameter;
@@ -62,6 +65,7 @@ impl<T> TypeName<T> {
 impl<T: Element> sealed::Param for T {}
 impl<T: Element> Param for T {
     type Host<'a> = T;
+    type Shape = T;
     const PARAMETER: Parameter = parameter::<T>(Access::Scalar);
 
     unsafe fn from_host<'a>(argument: &HostArgument) -> Self::Host<'a> {
@@ -76,6 +80,7 @@ macro_rules! slice_param {
         impl<T: Element> sealed::Param for $name<T> {}
         impl<T: Element> Param for $name<T> {
             type Host<'a> = $host;
+            type Shape = usize;
             const PARAMETER: Parameter = parameter::<T>(Access::$access);
 
             unsafe fn from_host<'a>(argument: &HostArgument) -> Self::Host<'a> {
@@ -109,6 +114,9 @@ pub trait Params: sealed::Params + 'static {
     /// What a host kernel receives: a tuple of values, `&[T]` and `&mut [T]`.
     type Host<'a>;
 
+    /// What a requirement sees: a tuple of the scalars' values and the slices' lengths.
+    type Shape;
+
     /// The parameters as the driver compares them.
     #[doc(hidden)]
     fn signature() -> Signature;
@@ -127,6 +135,7 @@ macro_rules! params {
         impl<$($name: Param),*> sealed::Params for ($($name,)*) {}
         impl<$($name: Param),*> Params for ($($name,)*) {
             type Host<'a> = ($($name::Host<'a>,)*);
+            type Shape = ($($name::Shape,)*);
 
             fn signature() -> Signature {
                 Signature::from_slice(&[$(named::<$name>()),*])
@@ -154,6 +163,7 @@ fn named<P: Param>() -> Parameter {
 impl sealed::Params for () {}
 impl Params for () {
     type Host<'a> = ();
+    type Shape = ();
 
     fn signature() -> Signature {
         Signature::new()

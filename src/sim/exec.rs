@@ -148,7 +148,7 @@ impl ExecBody {
     }
 
     /// The body's addresses under the present memory map, looked up again only if that changed.
-    pub(super) fn resolved(&self, memory: &Memory) -> Answer<Arc<Resolved>> {
+    pub(super) fn resolved(&self, memory: &mut Memory) -> Answer<Arc<Resolved>> {
         let mut kept = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(resolved) = &*kept {
             if resolved.generation == memory.generation() {

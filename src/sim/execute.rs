@@ -62,7 +62,11 @@ impl Drop for Inside {
 
 /// Finds the memory that a command names. A kernel whose written slices overlap others comes
 /// back as a refusal that does not lose the device: it must not run.
-pub(super) fn resolve(memory: &Memory, work: &Work, arguments: &mut Arguments) -> Answer<Ready> {
+pub(super) fn resolve(
+    memory: &mut Memory,
+    work: &Work,
+    arguments: &mut Arguments,
+) -> Answer<Ready> {
     match work {
         Work::Kernel(kernel) => {
             let first = arguments.len();
@@ -92,7 +96,7 @@ pub(super) fn resolve(memory: &Memory, work: &Work, arguments: &mut Arguments) -
     }
 }
 
-fn resolve_end(memory: &Memory, copy: &CopyWork, end: End, verb: &str) -> Answer<*mut u8> {
+fn resolve_end(memory: &mut Memory, copy: &CopyWork, end: End, verb: &str) -> Answer<*mut u8> {
     match end {
         End::Host(pointer) => Ok(pointer.0),
         End::Device(address) => memory
@@ -101,7 +105,11 @@ fn resolve_end(memory: &Memory, copy: &CopyWork, end: End, verb: &str) -> Answer
     }
 }
 
-fn resolve_kernel(memory: &Memory, kernel: &KernelWork, arguments: &mut Arguments) -> Answer<()> {
+fn resolve_kernel(
+    memory: &mut Memory,
+    kernel: &KernelWork,
+    arguments: &mut Arguments,
+) -> Answer<()> {
     let device = kernel.kernel.device;
     for slot in &kernel.slots {
         let argument = match *slot {
@@ -110,8 +118,15 @@ fn resolve_kernel(memory: &Memory, kernel: &KernelWork, arguments: &mut Argument
                 let data = without_provenance_mut(align.max(1) as usize);
                 HostArgument { data, bytes: 0 }
             }
-            Slot::Slice { address, bytes, access, .. } => {
-                let data = memory.resolve(address, bytes, Some(device)).map_err(|why| {
+            Slot::Slice { address, bytes, access, align } => {
+                // An address can be aligned better than its memory, which is the device's alignment.
+                let resolved = memory.resolve(address, bytes, Some(device)).and_then(|data| {
+                    match data as usize % align.max(1) as usize {
+                        0 => Ok(data),
+                        _ => Err(BadAddress::Misaligned { align }),
+                    }
+                });
+                let data = resolved.map_err(|why| {
                     let name = format!("kernel `{}`", kernel.kernel.kernel.name());
                     illegal(&name, verb(access), address, bytes, kernel.site, why)
                 })?;

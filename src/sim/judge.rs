@@ -180,6 +180,13 @@ impl State {
                 self.kill_stream(stream);
                 return Err(Status::CAPTURED_EVENT.into());
             }
+            if !self.rules.refuses_captured_events {
+                // The oldest drivers look at waits alone, and only at what was really recorded.
+                return match query || of_capture {
+                    true => Ok(()),
+                    false => Err(Status::STREAM_CAPTURE_UNSUPPORTED.into()),
+                };
+            }
             if self.captures.is_empty() {
                 return Ok(());
             }

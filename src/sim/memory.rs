@@ -56,8 +56,17 @@ struct Pinned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BadAddress {
     Nothing,
-    PastEnd { base: u64, bytes: u64 },
-    OtherDevice { device: u32 },
+    PastEnd {
+        base: u64,
+        bytes: u64,
+    },
+    OtherDevice {
+        device: u32,
+    },
+    /// Not at a multiple of what the element needs.
+    Misaligned {
+        align: u32,
+    },
 }
 
 impl fmt::Display for BadAddress {
@@ -66,6 +75,9 @@ impl fmt::Display for BadAddress {
             BadAddress::Nothing => f.write_str("no allocation is there"),
             BadAddress::PastEnd { base, bytes } => {
                 write!(f, "the allocation at {base:#x} has {bytes} bytes")
+            }
+            BadAddress::Misaligned { align } => {
+                write!(f, "elements there need an alignment of {align} bytes")
             }
             BadAddress::OtherDevice { device } => write!(f, "the memory is of device {device}"),
         }
@@ -187,7 +199,7 @@ impl Memory {
         if !space.has_room(allocation.bytes) {
             return Err(Status::OUT_OF_MEMORY);
         }
-        let block = HostBlock::zeroed(allocation.bytes, align).ok_or(Status::OUT_OF_MEMORY)?;
+        let block = HostBlock::new(allocation.bytes, align).ok_or(Status::OUT_OF_MEMORY)?;
         space.used += allocation.bytes;
         allocation.block = Some(block);
         Ok(())
@@ -256,15 +268,15 @@ impl Memory {
     /// The host bytes of a device range; `device` is the one that accesses it, if it may only
     /// access its own memory.
     pub(super) fn resolve(
-        &self,
+        &mut self,
         address: u64,
         bytes: u64,
         device: Option<u32>,
     ) -> Result<*mut u8, BadAddress> {
-        let Some((&base, allocation)) = self.map.range(..=address).next_back() else {
+        let Some((&base, allocation)) = self.map.range_mut(..=address).next_back() else {
             return Err(BadAddress::Nothing);
         };
-        let Some(block) = &allocation.block else {
+        let Some(block) = &mut allocation.block else {
             return Err(BadAddress::Nothing);
         };
         let offset = address - base;
@@ -277,13 +289,13 @@ impl Memory {
         if device.is_some_and(|device| device != allocation.device) {
             return Err(BadAddress::OtherDevice { device: allocation.device });
         }
-        // SAFETY: `offset` lies inside the block, which has the allocation's bytes.
-        Ok(unsafe { block.data().add(offset as usize) })
+        Ok(block.touch(offset, bytes))
     }
 
     pub(super) fn allocate_pinned(&mut self, device: u32, bytes: u64) -> Result<*mut u8, Status> {
-        let block = HostBlock::zeroed(bytes, 64).ok_or(Status::OUT_OF_MEMORY)?;
-        let data = block.data();
+        let mut block = HostBlock::new(bytes, 64).ok_or(Status::OUT_OF_MEMORY)?;
+        // The host may read it wherever it likes.
+        let data = block.touch_all();
         self.pinned.insert(data as usize, Pinned { device, bytes, _block: block });
         Ok(data)
     }

@@ -6,6 +6,19 @@
 //! seed. Two runs of one seed do the same, so a failure can be run again; another seed is another
 //! legal driver. Around captures it refuses what real drivers refuse, as its [`Rules`] say.
 //!
+//! - [`SimOptions`] say what the devices are like: how many, of how much memory, with which
+//!   [`Rules`], with threads of their own or none.
+//! - The [`Sanitizer`] finds what a GPU does not: reads of memory never written, access out of
+//!   bounds or after free, races between commands that no event or edge puts in order, host
+//!   access to memory with a copy in flight. Races are found by the order of the calls, so under
+//!   every seed, whether or not the result is wrong in this one.
+//! - [`Faults`] fail calls by number, name or chance, lose devices, and do what broken drivers
+//!   did.
+//! - A [`Trace`] tells every call and all that ran, and how one run differs from another.
+//! - [`Simulator::calls`] counts calls and [`Simulator::live`] what was not given back.
+//!
+//! Time is simulated: commands take it by their size, and events measure it.
+//!
 //! What must stay true here: nothing that a caller does through [`Driver`](crate::driver::Driver)
 //! makes a driver call panic, no kernel is ever given memory that is not there or slices that
 //! overlap where one is written, and only one command runs at a time.
@@ -27,6 +40,7 @@ mod memory;
 mod modules;
 mod options;
 mod outside;
+mod pool;
 mod random;
 mod rules;
 mod run;
@@ -55,6 +69,7 @@ pub use trace::{Happening, Trace, TraceEntry};
 
 use crate::error::Status;
 use faults::Injection;
+use pool::Bell;
 use schedule::Shared;
 use state::State;
 
@@ -81,7 +96,12 @@ impl Simulator {
         options.check()?;
         let mut state = State::new(&options);
         state.memory.limit(options.faults.budget);
-        let shared = Arc::new(Shared::new(state));
+        let bell = (options.threads > 0).then(|| Arc::new(Bell::default()));
+        let shared = Arc::new(Shared::new(state, bell.clone()));
+        if let Some(bell) = bell {
+            pool::start(&shared, &bell, options.threads)
+                .map_err(|_| OptionError::Threads { given: options.threads })?;
+        }
         Ok(Simulator { shared, options: Arc::new(options) })
     }
 

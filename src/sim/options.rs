@@ -7,6 +7,7 @@ use super::rules::Rules;
 use super::sanitizer::Sanitizer;
 
 const MAX_DEVICES: u32 = 64;
+const MAX_THREADS: usize = 64;
 const MAX_MEMORY: u64 = 1 << 50;
 const ALIGNMENTS: std::ops::RangeInclusive<u64> = 16..=1 << 20;
 
@@ -28,11 +29,13 @@ pub struct SimOptions {
     pub(super) faults: Faults,
     pub(super) sanitizer: Sanitizer,
     pub(super) trace: bool,
+    pub(super) threads: usize,
 }
 
 impl Default for SimOptions {
     /// Seed zero, one device of 8 GiB with allocations at multiples of 256 bytes, the strictest
-    /// rules, no faults, the sanitizer on, and no trace.
+    /// rules, no faults, the sanitizer on, no trace,
+    /// and no threads of its own.
     fn default() -> SimOptions {
         SimOptions {
             seed: 0,
@@ -43,6 +46,7 @@ impl Default for SimOptions {
             faults: Faults::new(),
             sanitizer: Sanitizer::On,
             trace: false,
+            threads: 0,
         }
     }
 }
@@ -106,6 +110,15 @@ impl SimOptions {
         self
     }
 
+    /// Threads that run kernels and host functions, 0 to 64. With none, whoever waits runs them,
+    /// and a program of one thread does the same each time; with some, work goes on beside the
+    /// program, as on a real device.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> SimOptions {
+        self.threads = threads;
+        self
+    }
+
     pub(super) fn check(&self) -> Result<(), OptionError> {
         if !(1..=MAX_DEVICES).contains(&self.devices) {
             return Err(OptionError::Devices { given: self.devices });
@@ -115,6 +128,9 @@ impl SimOptions {
         }
         if !self.alignment.is_power_of_two() || !ALIGNMENTS.contains(&self.alignment) {
             return Err(OptionError::Alignment { given: self.alignment });
+        }
+        if self.threads > MAX_THREADS {
+            return Err(OptionError::Threads { given: self.threads });
         }
         Ok(())
     }
@@ -135,6 +151,12 @@ pub enum OptionError {
     Memory {
         /// The bytes asked for.
         given: u64,
+    },
+    /// There are too many threads, or the operating system has no more.
+    #[error("{given} threads for the simulated device: there can be 0 to 64")]
+    Threads {
+        /// The number asked for.
+        given: usize,
     },
     /// The alignment is not one that a driver could have.
     #[error("alignment of {given} bytes: it must be a power of two from 16 to 2^20")]

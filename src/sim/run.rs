@@ -83,7 +83,7 @@ impl Shared {
             Work::Kernel(_) | Work::Copy(_) | Work::Fill(_) | Work::Host(_) => {}
         }
         let mut arguments = execute::Arguments::new();
-        let ready = match execute::resolve(&state.memory, work, &mut arguments) {
+        let ready = match execute::resolve(&mut state.memory, work, &mut arguments) {
             Ok(ready) => ready,
             Err(fault) if fault.status == super::VIOLATION => {
                 state.violation(ViolationKind::Overlap, fault.detail.unwrap_or_default());
@@ -135,7 +135,7 @@ impl Shared {
                 state.random.chance(splits)
             };
             let chunk = if splits { 1 + state.random.below(left) } else { left };
-            let resolved = match body.resolved(&state.memory) {
+            let resolved = match body.resolved(&mut state.memory) {
                 Ok(resolved) => resolved,
                 Err(fault) => {
                     state.fault(stream, fault);

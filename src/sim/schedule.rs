@@ -1,8 +1,11 @@
 //! Which command runs next. Nothing runs before somebody waits or polls, but what the seed lets
 //! run early; the order among ready streams is the seed's.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
+
+use super::pool::Bell;
 use super::random::Random;
 use super::sanitizer::Sanitizer;
 use super::state::State;
@@ -38,10 +41,15 @@ pub(super) type Guard<'a> = MutexGuard<'a, State>;
 pub(super) struct Shared {
     pub(super) state: Mutex<State>,
     pub(super) changed: Condvar,
+    /// Wakes the threads that do the work, if there are any.
+    bell: Option<Arc<Bell>>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        if let Some(bell) = &self.bell {
+            bell.close();
+        }
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let strict = state.watch.as_ref().is_some_and(|w| w.level == Sanitizer::Strict);
         if strict && !std::thread::panicking() {
@@ -53,8 +61,8 @@ impl Drop for Shared {
 }
 
 impl Shared {
-    pub(super) fn new(state: State) -> Shared {
-        Shared { state: Mutex::new(state), changed: Condvar::new() }
+    pub(super) fn new(state: State, bell: Option<Arc<Bell>>) -> Shared {
+        Shared { state: Mutex::new(state), changed: Condvar::new(), bell }
     }
 
     pub(super) fn lock(&self) -> Guard<'_> {
@@ -72,22 +80,30 @@ impl Shared {
         state
     }
 
-    /// Runs everything enqueued on a device, or on all of them; afterwards nothing runs there.
+    /// Runs everything that is enqueued on a device by now, or on all of them; in the latter case
+    /// nothing runs when it returns.
     pub(super) fn drain<'a>(&'a self, mut state: Guard<'a>, device: Option<u32>) -> Guard<'a> {
-        loop {
-            let unfinished = state.busy_of(device).count();
-            if unfinished == 0 && !(state.executing && device.is_none()) {
-                return state;
+        let mut left: SmallVec<[Position; 8]> = SmallVec::new();
+        for &stream in &state.busy {
+            let of_device = device.is_none_or(|device| {
+                state.streams.get(stream).is_some_and(|found| found.device == device)
+            });
+            if of_device {
+                left.push(state.tail(stream));
             }
-            let stream = match unfinished {
-                0 => None,
-                several => {
-                    let drawn = state.random.below(several);
-                    state.busy_of(device).nth(drawn)
-                }
-            };
-            state = self.advance(state, stream);
         }
+        while !left.is_empty() {
+            let drawn = state.random.below(left.len());
+            if state.is_reached(left[drawn]) {
+                left.swap_remove(drawn);
+            } else {
+                state = self.advance(state, Some(left[drawn].stream));
+            }
+        }
+        while state.executing && device.is_none() {
+            state = self.advance(state, None);
+        }
+        state
     }
 
     /// Lets time pass for one who polls for `target`, who has found it unfinished `polls` times.
@@ -97,6 +113,10 @@ impl Shared {
         target: Position,
         polls: u32,
     ) -> Guard<'a> {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+            return state;
+        }
         let steps = match polls {
             0..PATIENCE => state.random.below(3),
             _ => 1 + polls as usize,
@@ -118,6 +138,10 @@ impl Shared {
     /// The device works beside the host, which has just enqueued something.
     #[inline]
     pub(super) fn run_beside<'a>(&'a self, mut state: Guard<'a>) -> Guard<'a> {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+            return state;
+        }
         let eager = state.temper.eager;
         if eager == 0 || state.executing || state.busy.is_empty() || !state.random.chance(eager) {
             return state;
@@ -131,11 +155,12 @@ impl Shared {
 
     /// One step of somebody's work: by this thread, or waits for the one that does it.
     fn advance<'a>(&'a self, mut state: Guard<'a>, target: Option<u64>) -> Guard<'a> {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+            return self.until_changed(state);
+        }
         if state.executing {
-            state.waiting += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
-            return state;
+            return self.until_changed(state);
         }
         let stream = state.choose(target);
         self.step(state, stream)
@@ -200,17 +225,8 @@ impl State {
         }
     }
 
-    /// Streams with unfinished commands, of one device or all.
-    fn busy_of(&self, device: Option<u32>) -> impl Iterator<Item = u64> + '_ {
-        self.busy.iter().copied().filter(move |&stream| {
-            device.is_none_or(|device| {
-                self.streams.get(stream).is_some_and(|found| found.device == device)
-            })
-        })
-    }
-
     /// A stream whose first command can run, by the seed; some stream is busy.
-    fn choose(&mut self, target: Option<u64>) -> u64 {
+    pub(super) fn choose(&mut self, target: Option<u64>) -> u64 {
         let stray = self.temper.stray;
         let start = match target {
             Some(target) if self.busy.len() < 2 || !self.random.chance(stray) => target,

@@ -94,7 +94,7 @@ impl<S: State> Stream<S> {
         self.core.raw.raw()
     }
 
-    /// The stream's number, unique on its device; messages name streams by it.
+    /// The stream's number, unique in the process; messages name streams by it.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.core.timeline.id()

@@ -25,6 +25,7 @@ impl Stream<Capturing> {
     ///   stream;
     /// - [`Error::Instantiate`](crate::Error::Instantiate) if the driver cannot make the graph
     ///   executable.
+    #[doc(alias = "hipStreamEndCapture")]
     pub fn end_capture(mut self) -> Result<(Stream<Idle>, Graph), Failed<Idle>> {
         let result = self.core_mut().end_capture();
         let stream = self.become_state();

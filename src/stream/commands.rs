@@ -101,10 +101,10 @@ impl StreamCore {
         value: T,
         site: Site,
     ) -> Result<()> {
-        if to.is_empty() {
+        let bytes = to.bytes();
+        if bytes == 0 {
             return Ok(());
         }
-        let bytes = to.bytes();
         let uses = [used(to.memory(), Access::Write)];
         self.command(
             "fill",
@@ -172,6 +172,14 @@ impl StreamCore {
         result
     }
 
+    /// Counts a command that was refused on its way here, as one that failed.
+    pub(super) fn refuse(&mut self, operation: &'static str, error: Error) -> Error {
+        if let Window::Capturing(recording) = &mut self.window {
+            recording.note(operation, Some(&error));
+        }
+        error
+    }
+
     /// Enqueues a command that runs.
     fn run(
         &mut self,
@@ -235,7 +243,7 @@ impl StreamCore {
         match beside {
             Beside::Nothing => {}
             Beside::Module(module) => {
-                if module.is_new_to(recording.id) && !planted!("graph without its modules") {
+                if module.is_new_to(recording.id) {
                     recording.modules.push(Arc::clone(module));
                 }
             }
@@ -378,9 +386,6 @@ impl StreamCore {
 
     #[inline]
     fn keep_module(&mut self, module: &Arc<ModuleCore>) {
-        if planted!("unload a module in use") {
-            return;
-        }
         if !self.modules.iter().any(|kept| Arc::ptr_eq(kept, module)) {
             self.modules.push(Arc::clone(module));
         }

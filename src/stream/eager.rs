@@ -19,6 +19,7 @@ impl<S: State> Stream<S> {
     ///
     /// What enqueued work failed with, as [`Error::Driver`] or, if the device cannot go on,
     /// [`Error::DeviceLost`].
+    #[doc(alias = "hipStreamSynchronize")]
     pub fn synchronize(&mut self) -> Result<()>
     where
         S: Eager,
@@ -31,6 +32,7 @@ impl<S: State> Stream<S> {
     /// # Errors
     ///
     /// As for [`synchronize`](Stream::synchronize).
+    #[doc(alias = "hipStreamQuery")]
     pub fn is_done(&self) -> Result<bool>
     where
         S: Eager,
@@ -45,6 +47,7 @@ impl<S: State> Stream<S> {
     /// # Errors
     ///
     /// [`Error::WrongDevice`] if the streams belong to different devices.
+    #[doc(alias = "hipStreamWaitEvent")]
     pub fn wait_for<T: Eager>(&mut self, other: &mut Stream<T>) -> Result<()>
     where
         S: Eager,
@@ -94,6 +97,31 @@ impl<S: State> Stream<S> {
         Ok(elements.to_vec())
     }
 
+    /// Copies a buffer, or a view of one, into a slice of the same length, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] if the lengths differ; otherwise as for
+    /// [`read_vec`](Stream::read_vec).
+    #[track_caller]
+    pub fn read_into<'a, T: Element>(
+        &mut self,
+        from: impl Into<View<'a, T>>,
+        to: &mut [T],
+    ) -> Result<()>
+    where
+        S: Eager,
+    {
+        let view = from.into();
+        if view.len() != to.len() {
+            let (source_len, destination_len) = (view.len(), to.len());
+            return Err(Error::LengthMismatch { operation: "read", source_len, destination_len });
+        }
+        let pinned = self.read(view)?.wait()?;
+        to.copy_from_slice(&pinned.read()?);
+        Ok(())
+    }
+
     /// Starts a copy of `from` into a buffer, or a view of one, by way of page-locked memory:
     /// the elements are read before the call returns.
     ///
@@ -127,6 +155,7 @@ impl<S: State> Stream<S> {
     /// [`Error::WrongDevice`] for a graph of another device; [`Error::HostBorrowed`] while the
     /// host holds a guard on page-locked memory that the graph copies; [`Error::Driver`] if the
     /// driver refuses.
+    #[doc(alias = "hipGraphLaunch")]
     #[track_caller]
     pub fn replay(&mut self, graph: &mut Graph) -> Result<()>
     where
@@ -154,6 +183,7 @@ impl<S: State> Stream<S> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "hipEventRecord")]
     pub fn mark(&mut self) -> Result<Mark>
     where
         S: Eager,

@@ -35,8 +35,9 @@ impl Stream<Idle> {
     /// Captures a step in one call: runs `step` once as warmup and once more recording, and
     /// returns the graph with what the recording run returned.
     ///
-    /// Both runs should do the same. What the warmup computes is real; the recorded commands do
-    /// not run before the graph is replayed. On every way out, by an error or a panic of `step`
+    /// Both runs should do the same. What the warmup computes is real, so inputs have to be written
+    /// before and what accumulates does so once more; the recorded commands do not run before the
+    /// graph is replayed. On every way out, by an error or a panic of `step`
     /// too, the stream is idle and its pool as it was.
     ///
     /// # Errors
@@ -78,7 +79,9 @@ impl Stream<Idle> {
     ) -> Result<(Graph, R)> {
         let open = Open { core: self.core_mut() };
         open.core.prepare()?;
-        step(&mut Pass::new(open.core))?;
+        if !options.skip_warmup {
+            step(&mut Pass::new(open.core))?;
+        }
         open.core.begin_capture(options)?;
         let result = step(&mut Pass::new(open.core));
         match (result, open.core.end_capture()) {

@@ -66,11 +66,14 @@ impl<'w> Pass<'w> {
     /// # Errors
     ///
     /// [`Error::InvalidGrid`](crate::Error::InvalidGrid) for dimensions the device cannot run;
+    /// [`Error::Requirement`](crate::Error::Requirement) for arguments that do not meet what is
+    /// required of the kernel's launches;
     /// [`Error::WrongDevice`](crate::Error::WrongDevice) for a kernel or buffer of another
     /// device; [`Error::NotYetReplayed`](crate::Error::NotYetReplayed) for input that only a
     /// replay would compute; while recording, [`Error::Unordered`](crate::Error::Unordered) for
     /// a buffer with unfinished work on another stream;
     /// [`Error::Driver`](crate::Error::Driver) if the driver refuses.
+    #[doc(alias = "hipModuleLaunchKernel")]
     #[track_caller]
     pub fn launch<P: Params>(
         &mut self,
@@ -80,6 +83,10 @@ impl<'w> Pass<'w> {
     ) -> Result<()> {
         let site = Location::caller();
         let core = &mut *self.core;
+        let required = if grid.is_empty() { Ok(()) } else { kernel.check(grid, &arguments) };
+        if let Err(error) = required {
+            return Err(core.refuse("launch", error));
+        }
         arguments.lower(Receiver {
             receive: &mut |arguments, uses| core.launch(kernel, grid, arguments, uses, site),
         })
@@ -91,6 +98,7 @@ impl<'w> Pass<'w> {
     ///
     /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if the lengths differ; otherwise
     /// as for [`launch`](Pass::launch).
+    #[doc(alias = "hipMemcpyAsync")]
     #[track_caller]
     pub fn copy<'a, 'b, T: Element>(
         &mut self,
@@ -107,6 +115,7 @@ impl<'w> Pass<'w> {
     ///
     /// [`Error::FillPattern`](crate::Error::FillPattern) for any other value; otherwise as for
     /// [`launch`](Pass::launch).
+    #[doc(alias = "hipMemsetAsync")]
     #[track_caller]
     pub fn fill<'a, T: Element>(&mut self, to: impl Into<ViewMut<'a, T>>, value: T) -> Result<()> {
         self.core.fill(to.into(), value, Location::caller())
@@ -129,7 +138,8 @@ impl<'w> Pass<'w> {
     }
 
     /// Copies device memory to page-locked host memory (`hipMemcpyAsync`, device to host). While
-    /// recording, the graph shares the block: every replay writes it.
+    /// recording, the graph shares the block: every replay writes it, and before the first one it
+    /// holds what it held before (after a warmup, what the warmup downloaded).
     ///
     /// # Errors
     ///
@@ -150,6 +160,7 @@ impl<'w> Pass<'w> {
     /// # Errors
     ///
     /// As for [`Allocator::alloc`](crate::Allocator::alloc).
+    #[doc(alias = "hipMalloc")]
     #[track_caller]
     pub fn alloc<T: Element>(&mut self, len: usize) -> Result<Buffer<T>> {
         self.core.alloc(len, None, Location::caller())

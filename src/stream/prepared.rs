@@ -14,6 +14,8 @@ use crate::error::Failed;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CaptureOptions {
     pub(super) mode: CaptureMode,
+    pub(super) skip_warmup: bool,
+    pub(super) reserve: u64,
 }
 
 impl CaptureOptions {
@@ -23,6 +25,44 @@ impl CaptureOptions {
     #[must_use]
     pub fn mode(mut self, mode: CaptureMode) -> CaptureOptions {
         self.mode = mode;
+        self
+    }
+
+    /// Whether [`capture_with`](Stream::capture_with) runs the step once before it records it, as
+    /// it does by default. Without a warmup the step runs for the first time with the first
+    /// replay, which matters where running it twice is not the same as running it once; the
+    /// memory it allocates has to be reserved then.
+    ///
+    /// ```
+    /// use hip_capture::{CaptureOptions, Code, Device, Grid, InOut};
+    ///
+    /// # fn main() -> hip_capture::Result<()> {
+    /// # let code = Code::new("count").host::<(InOut<u32>,)>("count", |_, (n,)| n[0] += 1);
+    /// # let device = Device::simulated()?;
+    /// # // SAFETY: `count` takes this parameter and stays inside it.
+    /// # let count = unsafe { device.load(&code)?.kernel::<(InOut<u32>,)>("count")? };
+    /// let mut stream = device.stream()?;
+    /// let mut n = stream.allocator().alloc::<u32>(1)?;
+    /// stream.pass().fill(&mut n, 0)?;
+    /// let options = CaptureOptions::default().warmup(false);
+    /// let (mut graph, ()) = stream.capture_with(options, |pass| {
+    ///     pass.launch(&count, Grid::new([1; 3], [1; 3]), (&mut n,))
+    /// })?;
+    /// stream.replay(&mut graph)?;
+    /// assert_eq!(stream.read_vec(&n)?, [1]); // 2 with a warmup
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn warmup(mut self, warmup: bool) -> CaptureOptions {
+        self.skip_warmup = !warmup;
+        self
+    }
+
+    /// Makes sure that the recording finds `bytes` bytes in one piece, beside what a warmup used.
+    #[must_use]
+    pub fn reserve(mut self, bytes: u64) -> CaptureOptions {
+        self.reserve = bytes;
         self
     }
 }
@@ -53,6 +93,7 @@ impl Stream<Prepared> {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "hipStreamBeginCapture")]
     pub fn begin_capture(self) -> Result<Stream<Capturing>, Failed<Prepared>> {
         self.begin_capture_with(CaptureOptions::default())
     }

@@ -26,6 +26,9 @@ impl StreamCore {
     /// Prepared to capturing. On failure the stream stays prepared, and all it held is held.
     pub(super) fn begin_capture(&mut self, options: CaptureOptions) -> Result<()> {
         self.device.check_lost("begin_capture")?;
+        if options.reserve > 0 {
+            self.reserve_ahead(options.reserve)?;
+        }
         self.timeline.start_recording().map_err(|failure| self.error("begin_capture", failure))?;
         // Counted first: from here on other threads make their calls in relaxed mode.
         self.device.platform().window_opened();

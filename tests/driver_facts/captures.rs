@@ -222,6 +222,7 @@ fn hip_e2_a_thread_in_thread_local_mode_still_waits_beside_global_captures_by_th
     for name in ["streamSync(other)", "streamQuery(other)", "eventSync(foreign)"] {
         check(Rules::hip_e2(), name, ThreadLocal, BY_MODE, true);
         check(Rules::hip_e4(), name, ThreadLocal, own, true);
+        check(Rules::cuda(), name, ThreadLocal, own, true);
     }
 }
 
@@ -239,8 +240,24 @@ fn hip_e1_refuses_and_never_invalidates() {
         ("streamSync(other)", BY_MODE),
         ("moduleLoad+unload", OK),
         ("graphLaunch(s)", OK),
+        ("eventSync(old)", ALWAYS),
+        ("eventQuery(old)", OK),
+        ("record(s)+eventQuery", OK),
+        ("record(s)+eventSync", OK),
     ] {
         check(Rules::hip_e1(), name, Global, codes, false);
+    }
+}
+
+#[test]
+fn hip_e1_runs_what_an_invalidated_stream_is_given() {
+    // Nothing there invalidates a capture but a fault from outside.
+    for (rules, code) in [(Rules::hip_e1(), 0), (Rules::hip_e2(), 901)] {
+        let world = World::new(rules);
+        world.begin_with_node(Relaxed);
+        world.sim.set_faults(hip_capture::sim::Faults::new().invalidate_captures(1));
+        assert_eq!(world.status(), CaptureStatus::Invalidated);
+        assert_eq!(code_of(&world.launch(world.s)), code, "{}", rules.name());
     }
 }
 

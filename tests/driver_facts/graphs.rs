@@ -2,9 +2,9 @@
 
 use hip_capture::CaptureMode::Relaxed;
 use hip_capture::driver::{
-    Copy, DeviceAddress, Driver, NodeKind, Place, RawExec, RawGraph, RawNode, UpdateOutcome,
+    Copy, DeviceAddress, Driver, Launch, NodeKind, Place, RawExec, RawGraph, RawNode, UpdateOutcome,
 };
-use hip_capture::sim::{Rules, SimOptions, Simulator, VIOLATION};
+use hip_capture::sim::{Happening, Rules, Sanitizer, SimOptions, Simulator, VIOLATION};
 
 use super::world::{BYTES, World, code_of, site};
 
@@ -206,6 +206,37 @@ fn one_executable_runs_on_two_streams_one_after_the_other_and_may_be_destroyed_m
     }
 }
 
+/// Whether the launch that was given first also ran first, when the host waits for the second.
+fn first_runs_first(rules: Rules, seed: u64) -> bool {
+    let options = SimOptions::default().rules(rules).seed(seed).trace(true);
+    let sim = Simulator::new(options.sanitizer(Sanitizer::Off)).unwrap();
+    let module = sim.module_load(0, &super::world::nop_code()).unwrap();
+    let (s, other) = (sim.stream_create(0).unwrap(), sim.stream_create(0).unwrap());
+    // SAFETY: the simulator checks handles.
+    unsafe {
+        let function = sim.module_function(module, "nop").unwrap();
+        let launch = Launch { function, grid: super::world::GRID, arguments: &[], site: site() };
+        sim.begin_capture(s, Relaxed).unwrap();
+        sim.launch(s, &launch).unwrap();
+        let graph = sim.end_capture(s).unwrap();
+        let exec = sim.instantiate(graph).unwrap();
+        sim.graph_launch(exec, s, site()).unwrap();
+        sim.graph_launch(exec, other, site()).unwrap();
+        sim.stream_synchronize(other).unwrap();
+    }
+    let trace = sim.trace();
+    let ran = trace.entries.iter().find(|e| matches!(e.happening, Happening::Ran { .. }));
+    ran.unwrap().stream == Some(s.0)
+}
+
+#[test]
+fn launches_of_one_executable_on_two_streams_are_put_in_order_except_by_hip() {
+    for rules in [Rules::default(), Rules::cuda()] {
+        assert!((0..20).all(|seed| first_runs_first(rules, seed)), "{}", rules.name());
+    }
+    assert!(!(0..20).all(|seed| first_runs_first(Rules::hip_e2(), seed)));
+}
+
 #[test]
 fn unordered_launches_of_one_executable_are_a_violation_under_every_rule() {
     for rules in all() {
@@ -275,12 +306,7 @@ fn far_kernel(w: &World) -> RawGraph {
     // SAFETY: the simulator checks handles.
     unsafe {
         let function = w.sim.module_function(module, "nop").unwrap();
-        let launch = hip_capture::driver::Launch {
-            function,
-            grid: super::world::GRID,
-            arguments: &[],
-            site: site(),
-        };
+        let launch = Launch { function, grid: super::world::GRID, arguments: &[], site: site() };
         w.sim.begin_capture(stream, Relaxed).unwrap();
         w.sim.launch(stream, &launch).unwrap();
         w.sim.end_capture(stream).unwrap()

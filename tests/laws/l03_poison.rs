@@ -148,3 +148,18 @@ fn l03_memory_nodes_refuse_the_capture_with_their_count() {
         Ok(())
     });
 }
+
+#[test]
+fn l03_a_launch_that_does_not_meet_its_requirement_poisons() {
+    on_device(|_, device| {
+        let kernel = scale(device)?.require("y is as long as x", |_, (_, x, y)| x == y);
+        let mut stream = device.stream()?;
+        let (x, mut y) = (stream.allocator().alloc::<f32>(4)?, stream.allocator().alloc(3)?);
+        let mut capturing = stream.prepare()?.begin_capture()?;
+        let refused = capturing.pass().launch(&kernel, GRID, (1.0, &x, &mut y)).unwrap_err();
+        assert!(refused.to_string().contains("y is as long as x"), "{refused}");
+        let error = capturing.end_capture().unwrap_err().into_parts().1;
+        assert!(matches!(error, Error::Poisoned { index: 0, command: "launch", .. }), "{error}");
+        Ok(())
+    });
+}

@@ -137,3 +137,46 @@ fn l11_a_buffer_made_in_a_window_cannot_be_read_before_the_first_replay() {
         Ok(())
     });
 }
+
+#[test]
+fn l11_copies_of_one_block_on_two_devices_are_ordered() {
+    use hip_capture::Device;
+    use hip_capture::sim::{SimOptions, Simulator};
+    for seed in 0..50 {
+        let options = SimOptions::default().devices(2).seed(seed);
+        let simulator = Simulator::new(options).unwrap();
+        let near = Device::of_simulator(&simulator, 0).unwrap();
+        let far = Device::of_simulator(&simulator, 1).unwrap();
+        let run = || {
+            let (mut here, mut there) = (near.stream()?, far.stream()?);
+            let mut pinned = near.pinned::<f32>(4)?;
+            pinned.write()?.fill(5.0);
+            let mut x = there.allocator().alloc::<f32>(4)?;
+            let mut y = here.allocator().alloc::<f32>(4)?;
+            there.pass().fill(&mut x, 1.0)?;
+            there.pass().download(&x, &mut pinned)?;
+            here.pass().upload(&pinned, &mut y)?;
+            there.pass().fill(&mut x, 2.0)?;
+            there.pass().download(&x, &mut pinned)?;
+            assert_eq!(here.read_vec(&y)?, [1.0; 4], "seed {seed}");
+            assert_eq!(*pinned.read()?, [2.0; 4]);
+            Ok::<_, Error>(())
+        };
+        run().unwrap();
+        assert!(simulator.violations().is_empty());
+    }
+}
+
+#[test]
+fn l11_writes_without_a_wait_do_not_lock_ever_more_memory() {
+    on_device(|simulator, device| {
+        let mut stream = device.stream()?;
+        let mut buffer = stream.allocator().alloc::<u32>(64)?;
+        for round in 0..1000 {
+            stream.write(&[round; 64], &mut buffer)?;
+        }
+        assert!(simulator.live().pinned_allocations <= 65, "{}", simulator.live());
+        assert_eq!(stream.read_vec(&buffer)?, [999; 64]);
+        Ok(())
+    });
+}

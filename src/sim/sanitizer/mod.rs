@@ -7,14 +7,14 @@
 
 mod accesses;
 mod clock;
+mod launches;
 mod report;
 mod shadow;
 mod slices;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::exec::FlatNode;
 use super::memory::Memory;
 use super::table::NumberMap;
 use super::work::Work;
@@ -47,6 +47,9 @@ pub(super) struct Watch {
     device: Shadow,
     pinned: Shadow,
     slices: Slices,
+    /// Page-locked blocks by first byte: their number and bytes.
+    blocks: BTreeMap<u64, (u64, u64)>,
+    last_block: u64,
     pub(super) violations: Vec<Violation>,
     /// Reports that nobody has passed on yet.
     pub(super) fresh: Vec<Violation>,
@@ -88,6 +91,8 @@ impl Watch {
                 device: Shadow::default(),
                 pinned: Shadow::default(),
                 slices: Slices::default(),
+                blocks: BTreeMap::new(),
+                last_block: 0,
                 violations: Vec::new(),
                 fresh: Vec::new(),
                 seen: HashSet::new(),
@@ -133,12 +138,20 @@ impl Watch {
     }
 
     fn describe(&self, space: Space, start: u64) -> String {
-        let slice = self.slices.at_or_before(start).filter(|slice| slice.end > start);
-        match (space, slice) {
-            (Space::Host, _) => format!("page-locked memory at {start:#x}"),
-            (Space::Device, Some(slice)) if slice.start == start => slice.to_string(),
-            (Space::Device, Some(slice)) => format!("byte {} of {slice}", start - slice.start),
-            (Space::Device, None) => format!("device memory at {start:#x}"),
+        if space == Space::Host {
+            // By number: the host's addresses differ from run to run.
+            return match self.blocks.range(..=start).next_back() {
+                Some((&base, (number, bytes))) => {
+                    let offset = start - base;
+                    format!("byte {offset} of page-locked block {number} ({bytes} bytes)")
+                }
+                None => "host memory".to_owned(),
+            };
+        }
+        match self.slices.at_or_before(start).filter(|slice| slice.end > start) {
+            Some(slice) if slice.start == start => slice.to_string(),
+            Some(slice) => format!("byte {} of {slice}", start - slice.start),
+            None => format!("device memory at {start:#x}"),
         }
     }
 
@@ -280,10 +293,13 @@ impl Watch {
 
     pub(super) fn pinned_allocated(&mut self, data: u64, bytes: u64) {
         self.pinned.add(data, bytes, true);
+        self.last_block += 1;
+        self.blocks.insert(data, (self.last_block, bytes));
     }
 
     pub(super) fn pinned_freed(&mut self, data: u64, bytes: u64) {
         self.pinned.remove(data, bytes);
+        self.blocks.remove(&data);
     }
 
     /// What is wrong with the addresses of a command, before any question of order.
@@ -331,10 +347,13 @@ impl Watch {
             _ => "access after free",
         };
         let text = format!(
-            "{what}: {by} {} {} bytes at {:#x}, but {why}",
+            "{what}: {by} {} {} bytes {}, but {why}",
             verb(range.doing),
             range.bytes,
-            range.start
+            match range.space {
+                Space::Device => format!("at {:#x}", range.start),
+                Space::Host => "of page-locked memory".to_owned(),
+            }
         );
         self.report(kind, Some(by), None, text);
     }
@@ -380,103 +399,6 @@ impl Watch {
         good
     }
 
-    // Graphs.
-
-    /// What a graph does, once for all its launches; reports races among its nodes.
-    pub(super) fn summary(&mut self, nodes: &[FlatNode], chain: bool) -> Summary {
-        if !chain {
-            for race in accesses::inner_races(nodes) {
-                let verb = |writes| if writes { "writes" } else { "reads" };
-                let text = format!(
-                    "race on {}\n  {} {} it\n  {} {} it in the same graph, and no edge puts them \
-                     in order",
-                    self.describe(race.space, race.at),
-                    race.second,
-                    verb(race.second_writes),
-                    race.first,
-                    verb(race.first_writes),
-                );
-                self.report(ViolationKind::Race, Some(&race.second), Some(&race.first), text);
-            }
-        }
-        Summary::new(nodes, self.slices.count, |start, bytes| self.pinned.covers(start, bytes))
-    }
-
-    /// A graph is given to a stream; false if it must not run.
-    pub(super) fn launched(
-        &mut self,
-        memory: &Memory,
-        exec: u64,
-        stream: u64,
-        summary: &Summary,
-        site: Site,
-    ) -> bool {
-        let mut good = true;
-        for (range, by) in &summary.ranges {
-            if range.space == Space::Host {
-                if !self.pinned.covers(range.start, range.bytes) {
-                    let why = "the page-locked memory was freed since it was recorded".to_owned();
-                    self.misplaced(range, by, (ViolationKind::AfterFree, why));
-                    good = false;
-                }
-                continue;
-            }
-            if memory.is_of_graph(range.start) {
-                continue;
-            }
-            if !self.device.covers(range.start, range.bytes) {
-                let why = "the memory was freed since it was recorded".to_owned();
-                self.misplaced(range, by, (ViolationKind::AfterFree, why));
-                good = false;
-                continue;
-            }
-            let stale = self.slices.overlapping(range.start, range.bytes);
-            if let Some(slice) = stale.filter(|slice| slice.taken > summary.taken) {
-                let why = format!("that is now {slice}");
-                self.misplaced(range, by, (ViolationKind::AfterFree, why));
-                good = false;
-            }
-        }
-        if !good {
-            return false;
-        }
-        let by = Arc::new(By { kernel: None, label: "graph launch", site: Some(site) });
-        self.check_launch(exec, stream, &by, "launched again");
-        let mark = self.next_mark(stream, by);
-        self.launches.insert(exec, mark.clone());
-        for (range, by) in &summary.ranges {
-            let mark = Mark { by: Arc::clone(by), ..mark };
-            self.access(stream, range, &mark);
-        }
-        true
-    }
-
-    fn check_launch(&mut self, exec: u64, stream: u64, by: &By, what: &str) {
-        let Some(last) = self.launches.get(&exec).cloned() else { return };
-        if self.line(stream).clock.at(last.slot) < last.epoch {
-            let text = format!(
-                "one executable is {what} on {}: {by}\n  although nothing orders it after {} on {}",
-                format_args!("stream {}", stream & 0xFFFF_FFFF),
-                last.by,
-                self.stream_of(last.slot),
-            );
-            self.report(ViolationKind::Executable, Some(by), Some(&last.by), text);
-        }
-    }
-
-    pub(super) fn exec_gone(&mut self, exec: u64) {
-        if let Some(last) = self.launches.remove(&exec) {
-            if self.host.at(last.slot) < last.epoch {
-                let text = format!(
-                    "an executable is destroyed although the host has not waited for {} on {}",
-                    last.by,
-                    self.stream_of(last.slot)
-                );
-                self.report(ViolationKind::Executable, Some(&last.by), None, text);
-            }
-        }
-    }
-
     // What the library tells.
 
     pub(super) fn note(&mut self, note: &Note<'_>) {
@@ -506,9 +428,10 @@ impl Watch {
         let Some((other, other_writes)) = found else { return };
         let by = By { kernel: None, label: "host access", site: Some(site) };
         let text = format!(
-            "the host touches page-locked memory in use: {by} {} {bytes} bytes at {data:?}\n  \
+            "the host touches page-locked memory in use: {by} {} {bytes} bytes from {}\n  \
              although {} on {} {} it and the host has not waited for that",
             verb(doing),
+            self.describe(Space::Host, data as u64),
             other.by,
             self.stream_of(other.slot),
             if other_writes { "writes" } else { "reads" },

@@ -11,6 +11,7 @@ pub enum Sanitizer {
     /// Nothing is checked but what would be undefined behaviour here.
     Off,
     /// A violation fails the next call that waits for the device, with the report as its detail.
+    /// Inputs of kernels are compared before and after up to 64 KiB each.
     #[default]
     On,
     /// A violation panics in the call that made it. Inputs of kernels are compared whole, of

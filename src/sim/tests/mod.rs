@@ -1,7 +1,9 @@
 //! The engine by its driver calls.
 
 mod captures;
+mod chaos;
 mod faults;
+mod pool;
 mod programs;
 mod running;
 mod speed;

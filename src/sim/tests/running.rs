@@ -198,3 +198,58 @@ fn several_threads_work_at_once() {
     });
     assert_eq!(bench.read(), [800; COUNT]);
 }
+
+#[test]
+fn threads_that_never_stop_enqueueing_hold_up_neither_a_free_nor_a_wait() {
+    let bench = Bench::new(11);
+    let add = bench.function("add");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let stream = bench.sim.stream_create(0).unwrap();
+                while !done.load(Ordering::Relaxed) {
+                    bench.change(stream, add, 1);
+                    // SAFETY: the handle is alive.
+                    unsafe { bench.sim.stream_query(stream).unwrap() };
+                }
+                bench.sync(stream).unwrap();
+            });
+        }
+        for _ in 0..200 {
+            let memory = bench.sim.allocate(0, 64).unwrap();
+            bench.change(bench.stream, add, 1);
+            bench.sync(bench.stream).unwrap();
+            // SAFETY: nothing uses it.
+            unsafe { bench.sim.free(0, memory).unwrap() };
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn elements_that_need_more_than_the_devices_alignment_are_never_misaligned() {
+    // Large elements at addresses that fit them, in memory that is aligned to 16 bytes only.
+    let wide = Parameter { access: Access::Write, size: 4096, align: 4096, type_name: "Wide" };
+    let options = SimOptions::default().alignment(16).sanitizer(Sanitizer::Off);
+    for seed in 0..8 {
+        let bench = Bench::on(Simulator::new(options.clone().seed(seed)).unwrap());
+        let entry = Arc::new(|_: Grid, arguments: &[HostArgument]| {
+            assert_eq!(arguments[0].data as usize % 4096, 0);
+        });
+        // SAFETY: the kernel touches nothing.
+        let kernel =
+            unsafe { HostKernel::new("wide", [wide].into_iter().collect::<Signature>(), entry) };
+        let code = CodeForms { host: vec![kernel], ..CodeForms::default() };
+        let module = bench.sim.module_load(0, &code).unwrap();
+        let memory = bench.sim.allocate(0, 3 * 4096).unwrap();
+        let aligned = DeviceAddress(memory.0.next_multiple_of(4096));
+        // SAFETY: the handles are alive.
+        let function = unsafe { bench.sim.module_function(module, "wide").unwrap() };
+        bench.launch_on(bench.stream, function, &[(aligned, 4096, Access::Write)], &[]).unwrap();
+        if let Err(failure) = bench.sync(bench.stream) {
+            assert_eq!(failure.status, Status::ILLEGAL_ADDRESS, "{failure}");
+            assert!(failure.to_string().contains("alignment"), "{failure}");
+        }
+    }
+}
