@@ -243,7 +243,7 @@ impl StreamCore {
         match beside {
             Beside::Nothing => {}
             Beside::Module(module) => {
-                if module.is_new_to(recording.id) {
+                if module.is_new_to(recording.id) && !planted!("graph without its modules") {
                     recording.modules.push(Arc::clone(module));
                 }
             }
@@ -386,6 +386,9 @@ impl StreamCore {
 
     #[inline]
     fn keep_module(&mut self, module: &Arc<ModuleCore>) {
+        if planted!("unload a module in use") {
+            return;
+        }
         if !self.modules.iter().any(|kept| Arc::ptr_eq(kept, module)) {
             self.modules.push(Arc::clone(module));
         }

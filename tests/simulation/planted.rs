@@ -15,7 +15,7 @@ use crate::results::run;
 /// Each bug is found within this many seeds.
 const SEEDS: u64 = 2_000;
 
-const BUGS: [&str; 25] = [
+const BUGS: [&str; 27] = [
     "skip a wait",
     "drop a stream without waiting",
     "forget that readers are waited for",
@@ -33,6 +33,8 @@ const BUGS: [&str; 25] = [
     "forget the poison",
     "do not keep an imported slice",
     "claim no pinned block",
+    "unload a module in use",
+    "graph without its modules",
     "graph without its pinned blocks",
     "no order between copies of a block",
     "recycle a block in flight",
