@@ -112,7 +112,8 @@ fn flatten(graph: &Graph, before: &[u32], nodes: &mut Vec<FlatNode>) -> Vec<u32>
 }
 
 impl ExecBody {
-    fn new(graph: &Graph, watch: &mut Option<Box<Watch>>) -> ExecBody {
+    /// Races among its nodes are reported if it is `sound`.
+    fn new(graph: &Graph, watch: &mut Option<Box<Watch>>, sound: bool) -> ExecBody {
         let mut nodes = Vec::new();
         flatten(graph, &[], &mut nodes);
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
@@ -143,7 +144,7 @@ impl ExecBody {
         let host = nodes.iter().any(|node| node.work.calls_host());
         let cost = nodes.iter().map(|node| node.work.cost() / 4).sum();
         let resolved = Mutex::new(None);
-        let summary = watch.as_mut().map(|watch| watch.summary(&nodes, chain));
+        let summary = watch.as_mut().map(|watch| watch.summary(&nodes, sound && !chain));
         ExecBody { nodes, successors, chain, memory, host, cost, unfreed, resolved, summary }
     }
 
@@ -219,7 +220,7 @@ impl State {
         }
         graph.instantiated = true;
         let template = graph.clone();
-        let body = Arc::new(ExecBody::new(&template, &mut self.watch));
+        let body = Arc::new(ExecBody::new(&template, &mut self.watch, true));
         self.pass_on();
         Ok(self.execs.insert(Exec { body, source, template, last: None }))
     }
@@ -241,7 +242,8 @@ impl State {
         }
         if let Some(last) = last.filter(|last| last.stream != stream) {
             if self.rules.orders_launches && !self.is_reached(last) {
-                self.watch(|watch, _| watch.stream_follows(stream, last.stream));
+                // The sanitizer learns nothing from it: a launch that was not in order already
+                // is a violation.
                 self.enqueue(stream, Command::Wait(last));
             }
         }
@@ -284,7 +286,7 @@ impl State {
             Some(NodeBody::Work(Work::Kernel(old))) => *old = work,
             _ => return Err(Status::INVALID_VALUE.into()),
         }
-        exec.rebuild(&mut self.watch);
+        exec.rebuild(&mut self.watch, true);
         self.pass_on();
         Ok(())
     }
@@ -331,15 +333,16 @@ impl State {
                 exec.template.nodes[from].body = new.nodes[to].body.clone();
             }
         }
-        exec.rebuild(&mut self.watch);
+        // After a refusal it is half of each graph and must not be launched.
+        exec.rebuild(&mut self.watch, outcome == UpdateOutcome::Updated);
         self.pass_on();
         Ok(outcome)
     }
 }
 
 impl Exec {
-    fn rebuild(&mut self, watch: &mut Option<Box<Watch>>) {
-        self.body = Arc::new(ExecBody::new(&self.template, watch));
+    fn rebuild(&mut self, watch: &mut Option<Box<Watch>>, sound: bool) {
+        self.body = Arc::new(ExecBody::new(&self.template, watch, sound));
     }
 }
 

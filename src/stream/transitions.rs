@@ -94,6 +94,7 @@ impl StreamCore {
     pub(super) fn cancel(&mut self) {
         if planted!("cancel without ending the capture") {
             self.window = Window::Closed;
+            self.timeline.stop_recording(self.raw.raw());
             self.heap.abandon_window();
             return;
         }

@@ -10,9 +10,9 @@ use super::{ViolationKind, Watch};
 use crate::driver::Site;
 
 impl Watch {
-    /// What a graph does, once for all its launches; reports races among its nodes.
-    pub(in crate::sim) fn summary(&mut self, nodes: &[FlatNode], chain: bool) -> Summary {
-        if !chain {
+    /// What a graph does, once for all its launches; reports races among its nodes if asked to.
+    pub(in crate::sim) fn summary(&mut self, nodes: &[FlatNode], races: bool) -> Summary {
+        if races {
             for race in accesses::inner_races(nodes) {
                 let verb = |writes| if writes { "writes" } else { "reads" };
                 let text = format!(
