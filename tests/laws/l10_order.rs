@@ -118,3 +118,22 @@ fn l10_a_buffer_of_another_device_is_an_error_naming_both() {
     drop((a, b, here, there, near, far));
     assert!(simulator.live().is_empty());
 }
+
+#[test]
+fn l10_what_the_memory_of_a_new_buffer_did_before_is_waited_for_by_other_streams() {
+    for seed in 0..20 {
+        on_device_with(SimOptions::default().seed(seed), |_, device| {
+            let (mut first, mut second) = (device.stream()?, device.stream()?);
+            let mut earlier = first.allocator().alloc::<u32>(64)?;
+            first.pass().fill(&mut earlier, 1)?;
+            drop(earlier);
+            // The same memory, which the fill above may still be going to write.
+            let mut buffer = first.allocator().alloc::<u32>(64)?;
+            second.pass().fill(&mut buffer, 2)?;
+            assert_eq!(second.read_vec(&buffer)?, [2; 64]);
+            first.synchronize()?;
+            assert_eq!(second.read_vec(&buffer)?, [2; 64], "seed {seed}");
+            Ok(())
+        });
+    }
+}

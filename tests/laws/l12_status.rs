@@ -1,8 +1,9 @@
 //! L12: every driver status is a value.
 
-use hip_capture::{Code, Error, Grid, InOut};
+use hip_capture::sim::{Faults, SimOptions};
+use hip_capture::{Code, Error, Grid, InOut, Status};
 
-use crate::harness::on_device;
+use crate::harness::{on_device, on_device_with};
 
 #[test]
 fn l12_a_kernel_that_fails_is_an_error_at_the_next_synchronize_and_loses_the_device() {
@@ -80,4 +81,64 @@ fn l12_out_of_memory_says_what_was_wanted_and_what_there_is() {
         stream.allocator().alloc::<u8>(900 << 10)?;
         Ok(())
     });
+}
+
+#[test]
+fn l12_an_upload_that_fails_costs_no_graph() {
+    let faults = Faults::new().fail_every("hipGraphUpload", Status::from_raw(911));
+    on_device_with(SimOptions::default().faults(faults), |_, device| {
+        let mut stream = device.stream()?;
+        let mut x = stream.allocator().alloc::<u32>(4)?;
+        let (mut graph, ()) = stream.capture(|pass| pass.fill(&mut x, 1))?;
+        let kept = graph.upload_failure().expect("the failure is kept").status;
+        assert_eq!(kept.raw(), 911);
+        stream.replay(&mut graph)?;
+        assert_eq!(stream.read_vec(&x)?, [1; 4]);
+        Ok(())
+    });
+}
+
+#[test]
+fn l12_a_failing_node_query_is_an_error_and_not_a_zero() {
+    for call in ["hipGraphGetNodes", "hipGraphNodeGetType"] {
+        let faults = Faults::new().fail_call_of(call, 1, Status::from_raw(99_999));
+        on_device_with(SimOptions::default().faults(faults), |_, device| {
+            let mut stream = device.stream()?;
+            let mut x = stream.allocator().alloc::<u32>(4)?;
+            let error = stream.capture(|pass| pass.fill(&mut x, 1)).unwrap_err();
+            assert_eq!(error.status(), Some(Status::from_raw(99_999)), "{error}");
+            assert!(error.to_string().contains(call), "{error}");
+            let (graph, ()) = stream.capture(|pass| pass.fill(&mut x, 1))?;
+            assert_eq!(graph.node_count(), 1);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn l12_a_node_that_the_driver_lost_is_an_error() {
+    on_device_with(SimOptions::default().faults(Faults::new().drop_node(2)), |_, device| {
+        let mut stream = device.stream()?;
+        let mut x = stream.allocator().alloc::<u32>(4)?;
+        let error = stream
+            .capture(|pass| (0..3).try_for_each(|value| pass.fill(&mut x, value)))
+            .unwrap_err();
+        assert!(matches!(error, Error::NodesMissing { recorded: 3, found: 2 }), "{error}");
+        Ok(())
+    });
+}
+
+#[test]
+fn l12_codes_that_no_binding_knows_keep_their_number() {
+    for code in [222, 911, 99_999, u32::MAX, i32::MIN as u32] {
+        let faults = Faults::new().fail_every("hipMemsetD32Async", Status::from_raw(code));
+        on_device_with(SimOptions::default().faults(faults), |_, device| {
+            let mut stream = device.stream()?;
+            let mut x = stream.allocator().alloc::<u32>(4)?;
+            let error = stream.pass().fill(&mut x, 1).unwrap_err();
+            assert_eq!(error.status().map(Status::raw), Some(code));
+            assert!(error.to_string().contains(&(code as i32).to_string()), "{error}");
+            Ok(())
+        });
+    }
 }

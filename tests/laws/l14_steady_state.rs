@@ -4,7 +4,13 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use std::sync::Arc;
+
+use hip_capture::Device;
+use hip_capture::driver::Driver;
+
 use crate::harness::{GRID, affine, on_device};
+use crate::null_driver::NullDriver;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -116,4 +122,39 @@ fn l14_replays_of_large_and_small_graphs_cost_the_same_calls() {
         assert_eq!(counts, [1, 1]);
         Ok(())
     });
+}
+
+#[test]
+fn l14_commands_and_replays_allocate_nothing_on_the_heap() {
+    let driver = Arc::new(NullDriver::default());
+    // SAFETY: the null driver touches nothing.
+    let device = unsafe { Device::with_driver(Arc::clone(&driver) as Arc<dyn Driver>, 0) }.unwrap();
+    let kernel = affine(&device).unwrap();
+    let mut stream = device.stream().unwrap();
+    let pinned = device.pinned::<f32>(64).unwrap();
+    let mut x = stream.allocator().alloc::<f32>(64).unwrap();
+    let mut y = stream.allocator().alloc::<f32>(64).unwrap();
+    let (mut graph, ()) = stream
+        .capture(|pass| {
+            for _ in 0..100 {
+                let mut t = pass.alloc::<f32>(64)?;
+                pass.launch(&kernel, GRID, (1.0, 1.0, &x, &mut t))?;
+                pass.launch(&kernel, GRID, (2.0, 0.0, &t, &mut y))?;
+            }
+            pass.upload(&pinned, &mut x)
+        })
+        .unwrap();
+    let mut round = || {
+        stream.pass().launch(&kernel, GRID, (1.0, 2.0, &x, &mut y)).unwrap();
+        stream.pass().copy(&x, &mut y).unwrap();
+        stream.pass().fill(&mut y, 0.0).unwrap();
+        stream.pass().upload(&pinned, &mut x).unwrap();
+        stream.replay(&mut graph).unwrap();
+        stream.synchronize().unwrap();
+    };
+    round();
+    round();
+    let calls = driver.calls();
+    assert_eq!(heap_allocations(round), 0);
+    assert_eq!(driver.calls() - calls, 6);
 }

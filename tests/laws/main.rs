@@ -1,6 +1,8 @@
 //! The laws of docs/design.md, each by the tests that carry its number.
 
 mod harness;
+mod limits;
+mod null_driver;
 
 mod l01_transitions;
 mod l02_what_can_be_recorded;
