@@ -65,12 +65,12 @@ pub use bytemuck;
 pub use buffer::{Buffer, Download, Element, Pinned, Ref, RefMut, View, ViewMut};
 pub use device::Device;
 pub use driver::{CaptureMode, MemoryInfo, NodeKind, Properties};
-pub use error::{Error, Failed, Result, Status};
+pub use error::{Error, Result, Status};
 pub use graph::{Graph, Node, Retained};
 pub use launch::{Args, AsArg, Code, Grid, In, InOut, Kernel, Module, Out, Param, Params};
 pub use memory::Usage;
 pub use stream::{
-    Allocator, CaptureOptions, Capturing, Eager, Idle, Mark, Pass, Prepared, State, Stream,
+    Allocator, CaptureOptions, Capturing, Eager, Failed, Idle, Mark, Pass, Prepared, State, Stream,
 };
 
 #[doc = include_str!("../docs/tutorial.md")]

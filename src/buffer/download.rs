@@ -8,9 +8,8 @@ use std::task::{Context, Poll};
 
 use super::element::Element;
 use super::pinned::Pinned;
-use crate::device::Waiter;
-use crate::driver::Failure;
 use crate::driver::timeline::Timeline;
+use crate::driver::{Failure, Waiter};
 use crate::error::{Error, Result};
 
 /// A copy from the device to page-locked memory that was enqueued and may not have finished.

@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::graveyard::{Awaited, Graveyard};
-use super::waiter::Waiter;
 use crate::buffer::{Element, Pinned, PinnedPool};
 use crate::driver::owned::EventPool;
 use crate::driver::timeline::Timeline;
-use crate::driver::{Driver, Failure, MemoryInfo, Platform, Properties, RawStream};
+use crate::driver::{Driver, Failure, MemoryInfo, Platform, Properties, RawStream, Waiter};
 use crate::error::{Error, Result, Status};
 
 #[derive(Debug)]

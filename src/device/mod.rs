@@ -2,21 +2,16 @@
 
 mod core;
 mod graveyard;
-mod waiter;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use self::core::DeviceCore;
 pub(crate) use self::graveyard::Awaited;
-pub(crate) use self::waiter::Waiter;
 
 use crate::buffer::{Element, Pinned, bytes_of};
 use crate::driver::{Driver, Failure, MemoryInfo, Properties};
 use crate::error::{Error, Result};
-use crate::launch::{Code, Module};
-use crate::sim::{SimOptions, Simulator};
-use crate::stream::{Idle, Stream};
 
 /// A device, by a handle that can be cloned and shared.
 ///
@@ -40,49 +35,8 @@ pub struct Device {
     core: Arc<DeviceCore>,
 }
 
+/// What is made from a device is defined where it lives: streams, modules, simulated devices.
 impl Device {
-    /// A simulated device that needs nothing installed: the first of a fresh
-    /// [`Simulator`] with default options.
-    ///
-    /// # Errors
-    ///
-    /// None with today's defaults; a result like every other way to open a device.
-    pub fn simulated() -> Result<Device> {
-        Device::simulated_with(SimOptions::default())
-    }
-
-    /// The first device of a fresh [`Simulator`] with these options.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Options`] for an option out of its range.
-    ///
-    /// ```
-    /// use hip_capture::Device;
-    /// use hip_capture::sim::SimOptions;
-    ///
-    /// # fn main() -> hip_capture::Result<()> {
-    /// let device = Device::simulated_with(SimOptions::default().memory(64 << 20))?;
-    /// assert_eq!(device.properties().total_memory, 64 << 20);
-    /// assert!(Device::simulated_with(SimOptions::default().alignment(3)).is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn simulated_with(options: SimOptions) -> Result<Device> {
-        Device::of_simulator(&Simulator::new(options)?, 0)
-    }
-
-    /// Device `ordinal` of a simulator, which can be asked for its calls, live objects and
-    /// violations before and after.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoDevice`] if the simulator has no such device.
-    pub fn of_simulator(simulator: &Simulator, ordinal: u32) -> Result<Device> {
-        // SAFETY: the simulated device checks every handle and address it is given.
-        unsafe { Device::with_driver(Arc::new(simulator.clone()), ordinal) }
-    }
-
     /// Device `ordinal` of any driver. Devices made by separate calls do not know each other:
     /// what is made from one is refused by the other.
     ///
@@ -97,6 +51,10 @@ impl Device {
     /// from the device lives.
     pub unsafe fn with_driver(driver: Arc<dyn Driver>, ordinal: u32) -> Result<Device> {
         Ok(Device { core: Arc::new(DeviceCore::open(driver, ordinal)?) })
+    }
+
+    pub(crate) fn core(&self) -> &Arc<DeviceCore> {
+        &self.core
     }
 
     pub(crate) fn from_core(core: Arc<DeviceCore>) -> Device {
@@ -126,16 +84,6 @@ impl Device {
         self.core.memory()
     }
 
-    /// A stream of its own, non-blocking towards the legacy stream (`hipStreamCreateWithFlags`).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Driver`] or [`Error::DeviceLost`] if the driver refuses.
-    #[doc(alias = "hipStreamCreateWithFlags")]
-    pub fn stream(&self) -> Result<Stream<Idle>> {
-        Stream::create(&self.core)
-    }
-
     /// Page-locked host memory for `len` elements (`hipHostMalloc`), zero allowed. The content
     /// is unspecified: any value of `T`, from an earlier use perhaps.
     ///
@@ -148,16 +96,6 @@ impl Device {
         bytes_of::<T>(len)?;
         self.core.check_lost("allocate pinned memory")?;
         self.core.pinned(len)
-    }
-
-    /// Loads a bundle of code (`hipModuleLoadData`).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Load`] if the bundle holds nothing that this device can run, or does not load.
-    #[doc(alias = "hipModuleLoadData")]
-    pub fn load(&self, code: &Code) -> Result<Module> {
-        Module::load(&self.core, code)
     }
 
     /// Frees what the device keeps for reuse and nobody uses: page-locked blocks, and graphs

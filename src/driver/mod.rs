@@ -14,6 +14,7 @@ mod handle;
 pub(crate) mod owned;
 mod platform;
 pub(crate) mod timeline;
+mod waiter;
 
 use std::ffi::c_void;
 use std::fmt;
@@ -29,6 +30,7 @@ pub use handle::{
     RawFunction, RawGraph, RawModule, RawNode, RawStream, UpdateOutcome,
 };
 pub(crate) use platform::Platform;
+pub(crate) use waiter::Waiter;
 
 /// The place in the user's code that asked for a command.
 pub type Site = &'static Location<'static>;

@@ -1,13 +1,13 @@
 //! What can go wrong, as values: nothing panics, is only logged, or is lost.
 
-mod failed;
+mod options;
 mod status;
 
 use std::sync::Arc;
 
 use crate::driver::Failure;
 
-pub use failed::Failed;
+pub use options::OptionError;
 pub use status::Status;
 
 /// A result whose error is [`Error`] unless said otherwise.
@@ -78,7 +78,7 @@ pub enum Error {
 
     /// An option of a simulated device is out of its range.
     #[error("simulated device: {0}")]
-    Options(#[from] crate::sim::OptionError),
+    Options(#[from] OptionError),
 
     /// No page-locked host memory of that size can be had.
     #[error(

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::node::{self, Node};
+use super::recorded::{Command, RecordedPinned};
 use crate::buffer::{DeviceSlice, Uses};
 use crate::device::{Awaited, DeviceCore};
 use crate::driver::owned::{OwnedExec, OwnedGraph};
@@ -15,7 +16,6 @@ use crate::driver::{Failure, NodeKind};
 use crate::error::Result;
 use crate::launch::ModuleCore;
 use crate::memory::Slice;
-use crate::stream::recording::{Command, RecordedPinned};
 
 /// What a finished capture hands over.
 pub(crate) struct Parts {

@@ -6,7 +6,9 @@
 mod dot;
 mod executable;
 mod node;
+mod recorded;
 
 pub(crate) use executable::Parts;
 pub use executable::{Graph, Retained};
 pub use node::Node;
+pub(crate) use recorded::{Command, RecordedPinned};

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::executable::Graph;
+use super::recorded::Command;
 use crate::driver::{Grid, NodeKind};
 use crate::error::Result;
-use crate::stream::recording::Command;
 
 /// One node of a [`Graph`](crate::Graph).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::code::Code;
 use super::kernel::Kernel;
 use super::param::Params;
-use crate::device::DeviceCore;
+use crate::device::{Device, DeviceCore};
 use crate::driver::owned::OwnedModule;
 use crate::driver::{Failure, Platform, Signature};
 use crate::error::{Error, Result, Status};
@@ -47,8 +47,20 @@ pub struct Module {
     core: Arc<ModuleCore>,
 }
 
+impl Device {
+    /// Loads a bundle of code (`hipModuleLoadData`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`] if the bundle holds nothing that this device can run, or does not load.
+    #[doc(alias = "hipModuleLoadData")]
+    pub fn load(&self, code: &Code) -> Result<Module> {
+        Module::load(self.core(), code)
+    }
+}
+
 impl Module {
-    pub(crate) fn load(device: &Arc<DeviceCore>, code: &Code) -> Result<Module> {
+    fn load(device: &Arc<DeviceCore>, code: &Code) -> Result<Module> {
         device.check_lost("load a module")?;
         let (platform, forms) = (device.platform(), code.forms());
         let name: Arc<str> = forms.name.as_str().into();

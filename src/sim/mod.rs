@@ -29,6 +29,7 @@ mod calls;
 mod capture;
 mod check;
 mod commands;
+mod device;
 mod driver;
 mod exec;
 mod execute;
@@ -62,8 +63,10 @@ pub use calls::CallCounts;
 pub use check::{Check, CheckFailure, check};
 pub use faults::Faults;
 pub use live::LiveObjects;
-pub use options::{OptionError, SimOptions};
+pub use options::SimOptions;
 pub use rules::Rules;
+
+pub use crate::error::OptionError;
 pub use sanitizer::{Sanitizer, Violation, ViolationKind};
 pub use trace::{Happening, Trace, TraceEntry};
 

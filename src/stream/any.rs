@@ -8,7 +8,7 @@ use super::allocator::Allocator;
 use super::core::StreamCore;
 use super::pass::Pass;
 use super::state::{Idle, State};
-use crate::device::{Device, DeviceCore};
+use crate::device::Device;
 use crate::driver::RawStream;
 use crate::error::Result;
 
@@ -46,9 +46,15 @@ pub struct Stream<S: State = Idle> {
     state: PhantomData<S>,
 }
 
-impl Stream<Idle> {
-    pub(crate) fn create(device: &Arc<DeviceCore>) -> Result<Stream<Idle>> {
-        let core = Box::new(StreamCore::create(device)?);
+impl Device {
+    /// A stream of its own, non-blocking towards the legacy stream (`hipStreamCreateWithFlags`).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Driver`](crate::Error::Driver) or [`Error::DeviceLost`](crate::Error::DeviceLost) if the driver refuses.
+    #[doc(alias = "hipStreamCreateWithFlags")]
+    pub fn stream(&self) -> Result<Stream<Idle>> {
+        let core = Box::new(StreamCore::create(self.core())?);
         Ok(Stream { core, state: PhantomData })
     }
 }

@@ -1,8 +1,8 @@
 //! What only a capturing stream does: end, with a graph or without.
 
 use super::any::Stream;
+use super::failed::Failed;
 use super::state::{Capturing, Idle};
-use crate::error::Failed;
 use crate::graph::Graph;
 
 impl Stream<Capturing> {

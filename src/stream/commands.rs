@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use super::core::{StreamCore, Window};
-use super::recording::{Command, RecordedPinned};
 use crate::buffer::{Conflict, Element, HostUse, PinnedBlock, View, ViewMut};
 use crate::driver::{
     Access, Argument, Copy, Failure, Fill, FillPattern, Grid, Launch, Place, Site,
 };
 use crate::error::{Error, Result};
+use crate::graph::{Command, RecordedPinned};
 use crate::launch::{Kernel, ModuleCore, Params, SliceUse};
 
 /// What a command uses beside slices.

@@ -2,10 +2,11 @@
 
 use super::any::Stream;
 use super::core::{StreamCore, Window};
+use super::failed::Failed;
 use super::pass::Pass;
 use super::prepared::CaptureOptions;
 use super::state::{Idle, Prepared};
-use crate::error::{Failed, Result};
+use crate::error::Result;
 use crate::graph::Graph;
 
 impl Stream<Idle> {

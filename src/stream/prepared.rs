@@ -1,9 +1,9 @@
 //! What only a prepared stream does: begin the recording, or leave.
 
 use super::any::Stream;
+use super::failed::Failed;
 use super::state::{Capturing, Idle, Prepared};
 use crate::driver::CaptureMode;
-use crate::error::Failed;
 
 /// How a capture is made.
 ///

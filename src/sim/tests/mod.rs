@@ -6,7 +6,6 @@ mod faults;
 mod pool;
 mod programs;
 mod running;
-mod speed;
 mod traces;
 mod violations;
 

@@ -3,8 +3,9 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use super::Error;
-use crate::stream::{State, Stream};
+use super::any::Stream;
+use super::state::State;
+use crate::error::Error;
 
 /// A transition that failed, with the stream in the state it was left in (L1).
 ///

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::thread::JoinHandle;
 
-use crate::driver::timeline::Timeline;
+use super::timeline::Timeline;
 
 struct Request {
     timeline: Arc<Timeline>,
