@@ -148,13 +148,22 @@ impl<M: Tag> Heap<M> {
 
     /// Takes in every slice whose last handle was dropped.
     pub(crate) fn collect(&mut self) {
+        self.collect_each(|_| {});
+    }
+
+    /// [`collect`](Heap::collect), telling the address of each slice that nobody has any more,
+    /// not even an open window.
+    pub(crate) fn collect_each(&mut self, mut each: impl FnMut(u64)) {
         let mut next = self.home.take_returned();
         while let Some(index) = next {
             let record = self.record(index);
             let (following, bytes) = (record.next_returned(), record.bytes());
             next = (following != NONE).then_some(following);
             self.count_returned(bytes, self.blocks[index].bytes);
-            self.settle(index);
+            let address = self.blocks[index].address;
+            if self.settle(index) {
+                each(address);
+            }
         }
     }
 

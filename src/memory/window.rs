@@ -120,13 +120,15 @@ impl<M: Tag> Heap<M> {
         fitting.find_map(|(_, list)| list.pop())
     }
 
-    /// Finds the place of a block whose last handle is gone.
-    pub(super) fn settle(&mut self, index: u32) {
+    /// Finds the place of a block whose last handle is gone; returns whether it is free for all.
+    pub(super) fn settle(&mut self, index: u32) -> bool {
         let block = self.blocks[index];
         let serial = self.window.serial;
         if !matches!(self.window.phase, Phase::Open) {
             self.give_free(index);
-        } else if block.window == serial {
+            return true;
+        }
+        if block.window == serial {
             self.blocks[index].state = State::Planned;
             self.window.planned.entry(block.bytes).or_default().push(index);
         } else if block.touched == serial && !planted!("reuse what the next replay reads") {
@@ -134,7 +136,9 @@ impl<M: Tag> Heap<M> {
             self.window.kept.push(index);
         } else {
             self.give_free(index);
+            return true;
         }
+        false
     }
 
     /// Closes the window and returns a handle on each slice that recorded commands touch, and

@@ -75,6 +75,9 @@ impl StreamCore {
     /// Waits until everything on the stream is over.
     pub(super) fn synchronize(&mut self) -> Result<()> {
         self.device.check_lost("synchronize")?;
+        if self.driver().wants_notes() {
+            self.note_returns();
+        }
         let epoch = self.timeline.issued();
         self.raw.synchronize().map_err(|failure| self.error("synchronize", failure))?;
         self.timeline.complete(epoch);

@@ -35,6 +35,9 @@ impl StreamCore {
     }
 
     fn reserve(&mut self, bytes: u64) -> Result<DeviceSlice> {
+        if self.driver().wants_notes() {
+            self.note_returns();
+        }
         let found = self.heap.reserve(bytes);
         let slice = match (found, &mut self.window) {
             (Ok(slice), Window::Capturing(recording)) => {
@@ -57,6 +60,14 @@ impl StreamCore {
         // to be waited for by those of any other stream.
         slice.tag().mark_home(self.timeline.issued(), true);
         Ok(DeviceSlice { slice, home: Arc::clone(&self.timeline) })
+    }
+
+    /// Tells a driver that checks accesses which slices were given back.
+    pub(super) fn note_returns(&mut self) {
+        let driver = self.device.platform().driver();
+        self.heap.collect_each(|address| {
+            driver.note(Note::SliceReturned { address: DeviceAddress(address) });
+        });
     }
 
     /// Makes sure that the heap can hand out `bytes` in one piece. Not called in a window.

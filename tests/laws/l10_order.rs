@@ -137,3 +137,27 @@ fn l10_what_the_memory_of_a_new_buffer_did_before_is_waited_for_by_other_streams
         });
     }
 }
+
+#[test]
+fn l10_memory_of_a_dropped_buffer_is_nobodys_and_a_raw_use_of_it_is_told() {
+    use hip_capture::driver::{DeviceAddress, Driver, Fill, FillPattern};
+    on_device(|simulator, device| {
+        let mut stream = device.stream()?;
+        let mut buffer = stream.allocator().alloc_named::<u32>("gone", 64)?;
+        stream.pass().fill(&mut buffer, 1)?;
+        drop(buffer);
+        stream.synchronize()?;
+        let fill = Fill {
+            to: DeviceAddress(0x7000_0000_0000),
+            pattern: FillPattern::Word(2),
+            count: 64,
+            site: std::panic::Location::caller(),
+        };
+        // SAFETY: the page is allocated; that its slice was given back is what is tested.
+        unsafe { simulator.fill(stream.as_raw(), &fill)? };
+        let error = stream.synchronize().unwrap_err();
+        assert!(matches!(error, Error::Violation { .. }), "{error}");
+        assert!(error.to_string().contains("gone"), "{error}");
+        Ok(())
+    });
+}
