@@ -180,3 +180,68 @@ fn l11_writes_without_a_wait_do_not_lock_ever_more_memory() {
         Ok(())
     });
 }
+
+#[test]
+fn l11_graphs_over_the_same_blocks_are_replayed_by_two_threads_without_a_deadlock() {
+    on_device(|_, device| {
+        let (first, second) = (device.pinned::<u32>(4)?, device.pinned::<u32>(4)?);
+        let mut graphs = Vec::new();
+        for swapped in [false, true] {
+            let mut stream = device.stream()?;
+            let mut x = stream.allocator().alloc::<u32>(4)?;
+            let mut blocks = [device.pinned::<u32>(4)?, device.pinned::<u32>(4)?];
+            let (graph, ()) = stream.capture(|pass| {
+                pass.upload(if swapped { &second } else { &first }, &mut x)?;
+                pass.upload(if swapped { &first } else { &second }, &mut x)?;
+                blocks.iter_mut().try_for_each(|block| pass.download(&x, block))
+            })?;
+            graphs.push((stream, graph));
+        }
+        std::thread::scope(|scope| {
+            for (mut stream, mut graph) in graphs {
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        stream.replay(&mut graph).unwrap_or_else(|error| panic!("{error}"));
+                        if round % 50 == 0 {
+                            stream.synchronize().unwrap_or_else(|error| panic!("{error}"));
+                        }
+                    }
+                });
+            }
+        });
+        Ok(())
+    });
+}
+
+#[test]
+fn l11_two_threads_fill_the_same_two_blocks_in_opposite_order() {
+    on_device(|_, device| {
+        let (mut first, mut second) = (device.pinned::<u32>(4)?, device.pinned::<u32>(4)?);
+        let mut graphs = Vec::new();
+        for swapped in [false, true] {
+            let mut stream = device.stream()?;
+            let mut x = stream.allocator().alloc::<u32>(4)?;
+            stream.pass().fill(&mut x, u32::from(swapped))?;
+            let (graph, ()) = stream.capture(|pass| {
+                let mut order = [&mut first, &mut second];
+                if swapped {
+                    order.reverse();
+                }
+                order.into_iter().try_for_each(|block| pass.download(&x, block))
+            })?;
+            graphs.push((stream, graph));
+        }
+        std::thread::scope(|scope| {
+            for (mut stream, mut graph) in graphs {
+                scope.spawn(move || {
+                    for _ in 0..500 {
+                        stream.replay(&mut graph).unwrap_or_else(|error| panic!("{error}"));
+                    }
+                });
+            }
+        });
+        // Whoever was last wrote both.
+        assert_eq!(*first.read()?, *second.read()?);
+        Ok(())
+    });
+}
