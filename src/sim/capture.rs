@@ -254,6 +254,7 @@ impl State {
                 if !self.may_run(handle, &work) {
                     return Ok(());
                 }
+                self.enqueue_junk(handle);
                 self.enqueue(handle, Command::Work(work));
                 Ok(())
             }

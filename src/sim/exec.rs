@@ -257,6 +257,7 @@ impl State {
                 self.graph_allocations.retain(|&live| live != address);
             }
         }
+        self.enqueue_junk(stream);
         let run = GraphRun { body, order: Vec::new(), next: 0 };
         let position = self.enqueue(stream, Command::Graph(run));
         if let Some(exec) = self.execs.get_mut(handle) {

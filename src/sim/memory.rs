@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::block::HostBlock;
 use super::random::Random;
+use super::sanitizer::Junk;
 use crate::error::Status;
 
 /// First address of device zero.
@@ -290,6 +291,16 @@ impl Memory {
             return Err(BadAddress::OtherDevice { device: allocation.device });
         }
         Ok(block.touch(offset, bytes))
+    }
+
+    /// Writes junk, unless the memory is gone again. No command may be running.
+    pub(super) fn put(&mut self, junk: Junk) {
+        let bytes = junk.bytes;
+        if let Ok(data) = self.resolve(junk.start, bytes, None) {
+            // SAFETY: the range was just resolved, it is initialised since all device memory is,
+            // and nobody else touches device memory while no command runs.
+            junk.draw(unsafe { std::slice::from_raw_parts_mut(data, bytes as usize) });
+        }
     }
 
     pub(super) fn allocate_pinned(&mut self, device: u32, bytes: u64) -> Result<*mut u8, Status> {

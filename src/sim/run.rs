@@ -38,6 +38,13 @@ impl Shared {
                     }
                 }
             }
+            Command::Junk(junk) => {
+                for one in junk {
+                    state.memory.put(one);
+                }
+                state.finish(Position { stream: handle, seq }, 0);
+                return self.step(state, handle);
+            }
             Command::Work(work) => {
                 cost = work.cost();
                 state.ran(handle, &work, None, 0);

@@ -190,6 +190,14 @@ impl State {
         Position { stream: handle, seq: stream.issued }
     }
 
+    /// Has the outputs of the command that comes next hold junk where nobody wrote them.
+    pub(super) fn enqueue_junk(&mut self, handle: u64) {
+        let junk = self.watch.as_mut().map(|watch| watch.take_junk()).unwrap_or_default();
+        if !junk.is_empty() {
+            self.enqueue(handle, Command::Junk(junk));
+        }
+    }
+
     /// The last point of a stream.
     pub(super) fn tail(&self, handle: u64) -> Position {
         let seq = self.streams.get(handle).map_or(0, |stream| stream.issued);
@@ -250,7 +258,8 @@ impl State {
     }
 
     fn front_calls_host(&self, handle: u64) -> bool {
-        match self.streams.get(handle).and_then(|stream| stream.queue.front()) {
+        let mut queue = self.streams.get(handle).into_iter().flat_map(|stream| &stream.queue);
+        match queue.find(|command| !matches!(command, Command::Junk(_))) {
             Some(Command::Work(work)) => work.calls_host(),
             Some(Command::Graph(run)) => run.body.host,
             _ => false,

@@ -135,7 +135,7 @@ impl State {
             now: 0,
             injection: Injection::new(options.faults.clone(), options.seed),
             recorder: options.trace.then(Box::default),
-            watch: Watch::new(options.sanitizer),
+            watch: Watch::new(options.sanitizer, options.seed),
             panic: None,
             pending: None,
             graph_allocations: Vec::new(),

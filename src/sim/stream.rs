@@ -6,6 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::exec::ExecBody;
+use super::sanitizer::Junk;
 use super::work::Work;
 use crate::driver::CaptureMode;
 
@@ -70,6 +71,8 @@ pub(super) enum Command {
         record: u64,
     },
     Graph(GraphRun),
+    /// Junk in the outputs of the command behind it, with which it runs as one.
+    Junk(Vec<Junk>),
 }
 
 /// One launch of an executable, perhaps partly done.

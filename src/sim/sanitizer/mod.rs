@@ -7,6 +7,7 @@
 
 mod accesses;
 mod clock;
+mod junk;
 mod launches;
 mod report;
 mod shadow;
@@ -16,12 +17,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::memory::Memory;
+use super::random::Random;
 use super::table::NumberMap;
 use super::work::Work;
 use crate::driver::{Note, Site};
 pub(super) use accesses::Summary;
 use accesses::{Range, Space, each_range};
 use clock::Clock;
+pub(super) use junk::Junk;
 pub use report::{Sanitizer, Violation, ViolationKind};
 use shadow::{By, Doing, Finding, Mark, Shadow};
 use slices::Slices;
@@ -53,6 +56,10 @@ pub(super) struct Watch {
     pub(super) violations: Vec<Violation>,
     /// Reports that nobody has passed on yet.
     pub(super) fresh: Vec<Violation>,
+    /// What the next command's outputs have to hold before it runs.
+    junk: Vec<Junk>,
+    /// From which junk is drawn, so that the device does not act differently beside it.
+    random: Random,
     seen: HashSet<(ViolationKind, usize, usize)>,
 }
 
@@ -77,7 +84,7 @@ fn verb(doing: Doing) -> &'static str {
 }
 
 impl Watch {
-    pub(super) fn new(level: Sanitizer) -> Option<Box<Watch>> {
+    pub(super) fn new(level: Sanitizer, seed: u64) -> Option<Box<Watch>> {
         (level != Sanitizer::Off).then(|| {
             Box::new(Watch {
                 level,
@@ -95,6 +102,8 @@ impl Watch {
                 last_block: 0,
                 violations: Vec::new(),
                 fresh: Vec::new(),
+                junk: Vec::new(),
+                random: Random::new(!seed),
                 seen: HashSet::new(),
             })
         })
@@ -170,6 +179,7 @@ impl Watch {
                     );
                     self.report(ViolationKind::Unwritten, Some(&mark.by), None, text);
                 }
+                Finding::First { at, bytes } => self.first_written(range, mark, *at, *bytes),
                 Finding::Race { at, other, other_writes } => {
                     let other_verb = if *other_writes { "writes" } else { "reads" };
                     let text = format!(

@@ -59,6 +59,8 @@ pub(super) struct Doing {
 pub(super) enum Finding {
     /// Bytes from here on have no content.
     Unwritten(u64),
+    /// Nothing wrong: these bytes get their first content.
+    First { at: u64, bytes: u64 },
     /// Not ordered after this one, which wrote or read from here on.
     Race { at: u64, other: Mark, other_writes: bool },
 }
@@ -216,6 +218,9 @@ impl Run {
         if doing.writes {
             if let Some(read) = self.reads.iter().find(|read| !ordered(read)) {
                 findings.push(Finding::Race { at, other: read.clone(), other_writes: false });
+            }
+            if !self.written {
+                findings.push(Finding::First { at, bytes: self.end - at });
             }
             self.written = true;
             self.write = Some(mark.clone());

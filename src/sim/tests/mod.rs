@@ -3,6 +3,7 @@
 mod captures;
 mod chaos;
 mod faults;
+mod outputs;
 mod pool;
 mod programs;
 mod running;
