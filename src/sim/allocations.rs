@@ -94,7 +94,7 @@ impl State {
         if bytes == 0 {
             return Ok(DeviceAddress::NULL);
         }
-        let recording = self.doing(stream.0)? == Doing::Recording;
+        let recording = self.records_memory(stream.0)?;
         if !recording && self.rules.judges_async_allocation {
             self.check_unsafe()?;
         }
@@ -113,7 +113,7 @@ impl State {
 
     /// Frees in stream order, or records a free node.
     pub(super) fn free_on(&mut self, stream: RawStream, address: DeviceAddress) -> Answer<()> {
-        let recording = self.doing(stream.0)? == Doing::Recording;
+        let recording = self.records_memory(stream.0)?;
         let at = self.memory.at(address.0).map(|allocation| allocation.of_graph);
         if recording {
             let checks = self.rules.checks_recorded_frees;
@@ -141,6 +141,17 @@ impl State {
                 Work::Release { address }
             }
         };
-        self.give(stream.0, work)
+        self.check_legacy_work(stream.0)?;
+        self.run_work(stream.0, work);
+        Ok(())
+    }
+
+    /// Whether stream-ordered allocation on this stream is recorded now.
+    fn records_memory(&mut self, stream: u64) -> Answer<bool> {
+        let capturing = self.doing(stream)? == Doing::Recording;
+        if capturing && !self.rules.records_allocations {
+            self.escapes(stream, "stream-ordered allocation");
+        }
+        Ok(capturing && self.rules.records_allocations)
     }
 }

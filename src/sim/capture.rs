@@ -47,7 +47,9 @@ impl State {
         let id = self.last_capture;
         let graph = self.graphs.insert(Graph::default());
         let dependencies = SmallVec::new();
-        self.stream(handle)?.membership =
+        let stream = self.stream(handle)?;
+        stream.last_mode = mode;
+        stream.membership =
             Some(Membership { capture: id, graph, mode, origin: true, active: true, dependencies });
         let thread = thread::current().id();
         self.captures.push(Capture { id, origin: handle, mode, thread });
@@ -55,9 +57,13 @@ impl State {
     }
 
     pub(super) fn end_capture(&mut self, handle: u64) -> Answer<RawGraph> {
+        let (of_idle, of_legacy) = (self.rules.end_of_idle, self.rules.end_of_legacy);
         let stream = self.working_stream(handle)?;
-        let Some(membership) = stream.membership.as_ref().filter(|_| !stream.legacy) else {
-            return Err(Status::ILLEGAL_STATE.into());
+        if stream.legacy {
+            return Err(Status::from_raw(of_legacy).into());
+        }
+        let Some(membership) = &stream.membership else {
+            return Err(Status::from_raw(of_idle).into());
         };
         if !membership.origin {
             return Err(Status::STREAM_CAPTURE_UNMATCHED.into());
@@ -98,7 +104,10 @@ impl State {
             }
             return Err(Status::STREAM_CAPTURE_UNJOINED.into());
         }
-        self.release_members(id);
+        match self.rules.resets_joined {
+            true => drop(self.release_members(id)),
+            false => self.stream(handle)?.membership = None,
+        }
         Ok(RawGraph(number))
     }
 
@@ -138,8 +147,9 @@ impl State {
     }
 
     pub(super) fn capture_status(&mut self, handle: u64) -> Answer<CaptureStatus> {
+        let refuses_legacy = self.rules.refuses_legacy_status;
         let stream = self.stream(handle)?;
-        if stream.legacy {
+        if stream.legacy && refuses_legacy {
             let device = stream.device;
             let beside = |s: &super::stream::Stream| {
                 s.blocking && s.device == device && s.membership.as_ref().is_some_and(|m| m.active)
@@ -158,12 +168,13 @@ impl State {
 
     pub(super) fn capture_info(&mut self, handle: u64) -> Answer<CaptureInfo> {
         let status = self.capture_status(handle)?;
+        let forks_have_id = self.rules.forks_have_id;
         let membership = self.stream(handle)?.membership.as_ref();
         Ok(match membership.filter(|membership| membership.active) {
             None => CaptureInfo { status, id: 0, graph: None, dependencies: Vec::new() },
             Some(membership) => CaptureInfo {
                 status,
-                id: membership.capture,
+                id: if membership.origin || forks_have_id { membership.capture } else { 0 },
                 graph: Some(RawGraph(membership.graph)),
                 dependencies: membership.dependencies.iter().copied().map(RawNode).collect(),
             },
@@ -208,6 +219,10 @@ impl State {
         };
         let number = membership.graph;
         let Some(graph) = self.graphs.get_mut(number) else {
+            if !self.rules.resets_joined {
+                // It joined a capture that has ended, and the owner of the graph destroyed it.
+                return Err(self.stale("graph", number, Status::STREAM_CAPTURE_INVALIDATED));
+            }
             return Err(Status::STREAM_CAPTURE_INVALIDATED.into());
         };
         if self.injection.drops_node() {
@@ -251,13 +266,17 @@ impl State {
                 self.record(handle, NodeBody::Work(work))
             }
             Doing::Running => {
-                if !self.may_run(handle, &work) {
-                    return Ok(());
-                }
-                self.enqueue_junk(handle);
-                self.enqueue(handle, Command::Work(work));
+                self.run_work(handle, work);
                 Ok(())
             }
+        }
+    }
+
+    /// Enqueues a work, whatever the stream is doing.
+    pub(super) fn run_work(&mut self, handle: u64, work: Work) {
+        if self.may_run(handle, &work) {
+            self.enqueue_junk(handle);
+            self.enqueue(handle, Command::Work(work));
         }
     }
 
@@ -383,6 +402,7 @@ impl State {
             return Err(Status::INVALID_VALUE.into());
         }
         let dependencies = SmallVec::from_slice(nodes);
+        waiting.last_mode = mode;
         waiting.membership =
             Some(Membership { capture, graph, mode, origin: false, active, dependencies });
         Ok(())

@@ -169,6 +169,11 @@ unsafe impl Driver for Simulator {
             if work.kernel.device != device {
                 return Err(Status::INVALID_DEVICE_FUNCTION.into());
             }
+            if !state.rules.records_launches && state.doing(stream.0)? == Doing::Recording {
+                state.escapes(stream.0, "a launch");
+                state.run_work(stream.0, Work::Kernel(work));
+                return Ok(());
+            }
             state.give(stream.0, Work::Kernel(work))
         })
     }
@@ -180,6 +185,9 @@ unsafe impl Driver for Simulator {
         site: Site,
     ) -> Result<(), Failure> {
         self.enqueueing(Api::LaunchHost, |state| {
+            if !state.rules.has_host_functions {
+                return Err(Status::NOT_SUPPORTED.into());
+            }
             state.give(stream.0, Work::Host(HostWork { function, site }))
         })
     }
@@ -232,7 +240,10 @@ unsafe impl Driver for Simulator {
     }
 
     unsafe fn begin_capture(&self, stream: RawStream, mode: CaptureMode) -> Result<(), Failure> {
-        self.call(Api::BeginCapture, |state| state.begin_capture(stream.0, mode))
+        self.call(Api::BeginCapture, |state| {
+            state.check_alive(stream.0)?;
+            state.begin_capture(stream.0, mode)
+        })
     }
 
     unsafe fn end_capture(&self, stream: RawStream) -> Result<RawGraph, Failure> {
@@ -240,11 +251,17 @@ unsafe impl Driver for Simulator {
     }
 
     unsafe fn capture_status(&self, stream: RawStream) -> Result<CaptureStatus, Failure> {
-        self.call(Api::IsCapturing, |state| state.capture_status(stream.0))
+        self.call(Api::IsCapturing, |state| {
+            state.check_alive(stream.0)?;
+            state.capture_status(stream.0)
+        })
     }
 
     unsafe fn capture_info(&self, stream: RawStream) -> Result<CaptureInfo, Failure> {
-        self.call(Api::CaptureInfo, |state| state.capture_info(stream.0))
+        self.call(Api::CaptureInfo, |state| {
+            state.check_alive(stream.0)?;
+            state.capture_info(stream.0)
+        })
     }
 
     unsafe fn set_capture_dependencies(
@@ -345,6 +362,7 @@ unsafe impl Driver for Simulator {
         site: Site,
     ) -> Result<(), Failure> {
         self.enqueueing(Api::GraphLaunch, |state| {
+            state.check_alive(stream.0)?;
             state.require(Object::Exec, exec.0)?;
             state.check_legacy_work(stream.0)?;
             if state.rules.refuses_graph_launch && state.doing(stream.0)? == Doing::Recording {

@@ -4,6 +4,7 @@
 use std::thread;
 
 use super::capture::Capture;
+use super::rules::StreamWaits;
 use super::state::{Answer, State};
 use crate::driver::CaptureMode;
 use crate::error::Status;
@@ -152,6 +153,19 @@ impl State {
         if found.legacy {
             return Ok(());
         }
+        match self.rules.stream_waits {
+            StreamWaits::Unchecked => return Ok(()),
+            StreamWaits::ByStreamMode => {
+                let origin = found.membership.as_ref().is_some_and(|m| m.origin);
+                let global = |c: &Capture| c.mode == CaptureMode::Global;
+                let beside = found.last_mode == CaptureMode::Global;
+                return match origin || (beside && self.captures.iter().any(global)) {
+                    true => Err(Status::STREAM_CAPTURE_UNSUPPORTED.into()),
+                    false => Ok(()),
+                };
+            }
+            StreamWaits::ByThread => {}
+        }
         if let Some(membership) = &found.membership {
             if membership.active || self.rules.knows_invalidated {
                 self.kill_stream(stream);
@@ -166,8 +180,9 @@ impl State {
 
     /// Judges waiting for an event, or asking it.
     pub(super) fn check_event_wait(&mut self, event: u64, query: bool) -> Answer<()> {
+        let judged = self.rules.judges_event_waits;
         let event = self.event(event)?;
-        let Some(stream) = event.stream else {
+        let Some(stream) = event.stream.filter(|_| judged) else {
             return Ok(());
         };
         let captured = event.captured.as_ref().map(|(capture, _)| *capture);

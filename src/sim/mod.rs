@@ -39,6 +39,7 @@ mod judge;
 mod live;
 mod memory;
 mod modules;
+mod old_rules;
 mod options;
 mod outside;
 mod pool;

@@ -11,6 +11,17 @@ pub(super) enum AfterFailedEnd {
     Stuck,
 }
 
+/// How waiting for a stream, or asking whether it is done, is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StreamWaits {
+    /// Not at all (HIP 5.2 to 5.4).
+    Unchecked,
+    /// By the mode of the last capture that the stream itself was part of (HIP 5.5).
+    ByStreamMode,
+    /// By the stream's own capture, and beside others by the calling thread.
+    ByThread,
+}
+
 /// The rules of one family of drivers around capture and graphs.
 ///
 /// [`Rules::default`] refuses what any of the drivers in use refuses (HIP 6.2 and later, CUDA), so
@@ -78,6 +89,29 @@ pub struct Rules {
     pub(super) orders_launches: bool,
     /// The status for a handle that is not alive.
     pub(super) stale_stream: u32,
+    /// ... in calls about captures and in graph launches.
+    pub(super) stale_in_captures: u32,
+    /// Kernel launches on a capturing stream are recorded; otherwise they really run.
+    pub(super) records_launches: bool,
+    /// There are host functions.
+    pub(super) has_host_functions: bool,
+    /// Stream-ordered allocation on a capturing stream is recorded; otherwise it is done.
+    pub(super) records_allocations: bool,
+    pub(super) stream_waits: StreamWaits,
+    /// Waiting for an event is judged at all.
+    pub(super) judges_event_waits: bool,
+    /// A successful end makes the streams that joined idle; otherwise they go on recording.
+    pub(super) resets_joined: bool,
+    /// Destroying a capturing stream ends its capture; otherwise the driver keeps its pointer.
+    pub(super) destroying_ends: bool,
+    /// A stream that joined tells the capture's number.
+    pub(super) forks_have_id: bool,
+    /// Asking whether the legacy stream captures is refused (906) beside a blocking capture.
+    pub(super) refuses_legacy_status: bool,
+    /// The status for ending a stream that does not capture.
+    pub(super) end_of_idle: u32,
+    /// The status for ending the legacy stream.
+    pub(super) end_of_legacy: u32,
 }
 
 impl Rules {
@@ -112,6 +146,18 @@ impl Rules {
         keeps_failed_nodes: false,
         orders_launches: true,
         stale_stream: 400,
+        stale_in_captures: 400,
+        records_launches: true,
+        has_host_functions: true,
+        records_allocations: true,
+        stream_waits: StreamWaits::ByThread,
+        judges_event_waits: true,
+        resets_joined: true,
+        destroying_ends: true,
+        forks_have_id: true,
+        refuses_legacy_status: true,
+        end_of_idle: 401,
+        end_of_legacy: 401,
     };
 
     const HIP_E2: Rules = Rules {
@@ -134,6 +180,7 @@ impl Rules {
         keeps_failed_nodes: true,
         orders_launches: false,
         stale_stream: 709,
+        stale_in_captures: 709,
         ..Rules::STRICT
     };
 
@@ -181,6 +228,7 @@ impl Rules {
             judges_unload: true,
             after_failed_end: AfterFailedEnd::ActiveAfterUnjoined,
             stale_stream: 400,
+            stale_in_captures: 400,
             ..Rules::HIP_E2
         }
     }

@@ -224,6 +224,15 @@ impl State {
         self.streams.get_mut(stream).ok_or_else(|| Status::INVALID_HANDLE.into())
     }
 
+    /// Fails if a stream is not alive, with the status that calls about captures have for it.
+    pub(super) fn check_alive(&mut self, stream: u64) -> Answer<()> {
+        let status = Status::from_raw(self.rules.stale_in_captures);
+        match self.streams.get(stream) {
+            Some(_) => Ok(()),
+            None => Err(self.stale("stream", stream, status)),
+        }
+    }
+
     /// A stream whose device works.
     #[inline]
     pub(super) fn working_stream(&mut self, stream: u64) -> Answer<&mut Stream> {

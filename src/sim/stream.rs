@@ -30,6 +30,8 @@ pub(super) struct Stream {
     /// Simulated time up to which it has worked, in nanoseconds.
     pub(super) clock: u64,
     pub(super) membership: Option<Membership>,
+    /// Mode of the last capture it was part of; the oldest drivers never reset it.
+    pub(super) last_mode: CaptureMode,
 }
 
 impl Stream {
@@ -46,6 +48,7 @@ impl Stream {
             polls: 0,
             clock: 0,
             membership: None,
+            last_mode: CaptureMode::Global,
         }
     }
 

@@ -1,6 +1,9 @@
 //! Waiting for streams and events, and asking about them.
 
+use std::sync::Arc;
+
 use super::Simulator;
+use super::sanitizer::ViolationKind;
 use super::schedule::Guard;
 use super::state::{Answer, State};
 use super::stream::Event;
@@ -15,9 +18,17 @@ impl Simulator {
             return Err(Status::INVALID_HANDLE.into());
         }
         let began = found.membership.as_ref().filter(|m| m.origin).map(|m| m.capture);
+        if began.is_none() {
+            found.membership = None;
+        }
         match began {
+            Some(capture) if state.keeps_destroyed(capture) => {
+                let text = "a capturing stream is destroyed, and this driver keeps its pointer in \
+                            the list of captures, which later calls follow";
+                state.violation(ViolationKind::StaleHandle, Arc::from(text));
+            }
             Some(capture) => state.discard(capture),
-            None => found.membership = None,
+            None => {}
         }
         let tail = state.tail(stream.0);
         let mut state = self.shared.wait_for(state, tail);
@@ -103,6 +114,11 @@ impl Simulator {
 }
 
 impl State {
+    /// Whether a capture stays in the driver's list when its origin is destroyed.
+    fn keeps_destroyed(&self, capture: u64) -> bool {
+        !self.rules.destroying_ends && self.captures.iter().any(|known| known.id == capture)
+    }
+
     /// Microseconds between two events.
     pub(super) fn elapsed(&mut self, start: RawEvent, end: RawEvent) -> Answer<f64> {
         if self.rules.judges_elapsed {

@@ -10,5 +10,6 @@ mod ending;
 mod graphs;
 mod hip_tests;
 mod joining;
+mod old_hip;
 mod profiles;
 mod world;

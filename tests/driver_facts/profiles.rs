@@ -10,6 +10,10 @@ use super::world::{World, code_of};
 fn profiles_have_names_and_the_default_is_the_strict_one() {
     let names: std::collections::HashSet<_> = [
         Rules::default(),
+        Rules::hip_5_2(),
+        Rules::hip_5_3(),
+        Rules::hip_5_4(),
+        Rules::hip_5_5(),
         Rules::hip_e1(),
         Rules::hip_e2(),
         Rules::hip_e3(),
@@ -19,7 +23,7 @@ fn profiles_have_names_and_the_default_is_the_strict_one() {
     .iter()
     .map(Rules::name)
     .collect();
-    assert_eq!(names.len(), 6);
+    assert_eq!(names.len(), 10);
 }
 
 /// Two global captures of different threads: which of them dies of the first one's allocation?
