@@ -100,10 +100,12 @@ impl StreamCore {
         }
         // A poisoned or disturbed capture ends with an error of its own, and nobody wants its
         // graph; any other failure is kept for whoever asks.
-        if let Some((_, Err(failure))) = self.close_driver_window() {
-            if !failure.status.is_capture() {
+        match self.close_driver_window() {
+            Some((recording, Ok(graph))) => self.wait_for_escaped(&recording, &graph),
+            Some((_, Err(failure))) if !failure.status.is_capture() => {
                 self.device.platform().unclaimed(failure);
             }
+            _ => {}
         }
         self.window = Window::Closed;
         self.heap.abandon_window();
@@ -143,6 +145,17 @@ impl StreamCore {
         }
     }
 
+    /// The oldest drivers run some commands at once that they were given to record. Their memory
+    /// is about to be used by others, who know nothing of that, so it has to be over.
+    fn wait_for_escaped(&self, recording: &Recording, graph: &OwnedGraph) {
+        let escaped = graph.nodes().is_ok_and(|nodes| nodes.len() < recording.recorded.len());
+        if escaped {
+            if let Err(failure) = self.raw.synchronize() {
+                self.device.platform().unclaimed(failure);
+            }
+        }
+    }
+
     /// Decides whether what was captured may become a graph.
     fn check(
         &self,
@@ -150,6 +163,9 @@ impl StreamCore {
         ended: Result<OwnedGraph, Failure>,
     ) -> Result<(OwnedGraph, Vec<NodeKind>)> {
         if let Some(Poison { index, command, cause }) = &recording.poison {
+            if let Ok(graph) = &ended {
+                self.wait_for_escaped(recording, graph);
+            }
             let (index, command, cause) = (*index, *command, Box::new(cause.clone()));
             return Err(Error::Poisoned { index, command, cause });
         }
@@ -167,13 +183,14 @@ impl StreamCore {
         if count > 0 {
             return Err(Error::MemoryNodes { count });
         }
-        if kinds.is_empty() {
-            return Err(Error::EmptyCapture);
-        }
         // One command is one node: fewer nodes would be a graph with work missing (L3).
         let (recorded, found) = (recording.recorded.len(), kinds.len());
         if found < recorded {
+            self.wait_for_escaped(recording, &graph);
             return Err(Error::NodesMissing { recorded, found });
+        }
+        if kinds.is_empty() {
+            return Err(Error::EmptyCapture);
         }
         Ok((graph, kinds))
     }
