@@ -95,8 +95,8 @@ impl State {
             return Ok(DeviceAddress::NULL);
         }
         let recording = self.records_memory(stream.0)?;
-        if !recording && self.rules.judges_async_allocation {
-            self.check_unsafe()?;
+        if !recording {
+            self.check_allocation(stream.0)?;
         }
         let State { memory, random, injection, .. } = self;
         let address = match recording {
@@ -114,6 +114,10 @@ impl State {
     /// Frees in stream order, or records a free node.
     pub(super) fn free_on(&mut self, stream: RawStream, address: DeviceAddress) -> Answer<()> {
         let recording = self.records_memory(stream.0)?;
+        if address == DeviceAddress::NULL {
+            let refused = || Err(Status::INVALID_VALUE.into());
+            return if self.rules.frees_null { Ok(()) } else { refused() };
+        }
         let at = self.memory.at(address.0).map(|allocation| allocation.of_graph);
         if recording {
             let checks = self.rules.checks_recorded_frees;
@@ -122,9 +126,7 @@ impl State {
             }
             return self.record(stream.0, NodeBody::Free { address: address.0 });
         }
-        if self.rules.judges_async_allocation {
-            self.check_unsafe()?;
-        }
+        self.check_allocation(stream.0)?;
         let address = address.0;
         let work = match at {
             None => return Err(Status::INVALID_VALUE.into()),

@@ -1,11 +1,13 @@
 //! Captures: from beginning one to the graph that its end gives.
 
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
 use smallvec::SmallVec;
 
 use super::graph::{Graph, NodeBody, raw_node};
 use super::rules::AfterFailedEnd;
+use super::sanitizer::ViolationKind;
 use super::state::{Answer, State};
 use super::stream::{Command, Membership, Position};
 use super::work::Work;
@@ -73,7 +75,12 @@ impl State {
         let dependencies = membership.dependencies.clone();
         let registered = self.captures.iter().position(|capture| capture.id == id);
         let Some(registered) = registered else {
-            // Left stuck by an end that failed.
+            // Left stuck by an end that failed. For relaxed captures drivers then erase what is
+            // not in their list.
+            if !own {
+                let text = "a relaxed capture is ended twice, which drivers do not survive";
+                self.violation(ViolationKind::StaleHandle, Arc::from(text));
+            }
             return Err(Status::STREAM_CAPTURE_WRONG_THREAD.into());
         };
         if own && self.captures[registered].thread != thread::current().id() {

@@ -94,7 +94,10 @@ unsafe impl Driver for Simulator {
     }
 
     unsafe fn stream_wait_event(&self, stream: RawStream, event: RawEvent) -> Result<(), Failure> {
-        self.enqueueing(Api::StreamWaitEvent, |state| state.wait_event(stream.0, event.0))
+        self.enqueueing(Api::StreamWaitEvent, |state| {
+            state.check_alive(stream.0, state.rules.stale_in_waits)?;
+            state.wait_event(stream.0, event.0)
+        })
     }
 
     fn event_create(&self, device: u32, timing: bool) -> Result<RawEvent, Failure> {
@@ -241,7 +244,7 @@ unsafe impl Driver for Simulator {
 
     unsafe fn begin_capture(&self, stream: RawStream, mode: CaptureMode) -> Result<(), Failure> {
         self.call(Api::BeginCapture, |state| {
-            state.check_alive(stream.0)?;
+            state.check_alive(stream.0, state.rules.stale_in_captures)?;
             state.begin_capture(stream.0, mode)
         })
     }
@@ -252,14 +255,14 @@ unsafe impl Driver for Simulator {
 
     unsafe fn capture_status(&self, stream: RawStream) -> Result<CaptureStatus, Failure> {
         self.call(Api::IsCapturing, |state| {
-            state.check_alive(stream.0)?;
+            state.check_alive(stream.0, state.rules.stale_in_captures)?;
             state.capture_status(stream.0)
         })
     }
 
     unsafe fn capture_info(&self, stream: RawStream) -> Result<CaptureInfo, Failure> {
         self.call(Api::CaptureInfo, |state| {
-            state.check_alive(stream.0)?;
+            state.check_alive(stream.0, state.rules.stale_in_captures)?;
             state.capture_info(stream.0)
         })
     }
@@ -362,7 +365,7 @@ unsafe impl Driver for Simulator {
         site: Site,
     ) -> Result<(), Failure> {
         self.enqueueing(Api::GraphLaunch, |state| {
-            state.check_alive(stream.0)?;
+            state.check_alive(stream.0, state.rules.stale_in_captures)?;
             state.require(Object::Exec, exec.0)?;
             state.check_legacy_work(stream.0)?;
             if state.rules.refuses_graph_launch && state.doing(stream.0)? == Doing::Recording {

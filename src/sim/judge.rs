@@ -6,6 +6,7 @@ use std::thread;
 use super::capture::Capture;
 use super::rules::StreamWaits;
 use super::state::{Answer, State};
+use super::stream::Stream;
 use crate::driver::CaptureMode;
 use crate::error::Status;
 
@@ -110,6 +111,26 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Judges stream-ordered allocation that is not recorded.
+    pub(super) fn check_allocation(&mut self, stream: u64) -> Answer<()> {
+        if self.rules.judges_async_allocation {
+            self.check_unsafe()?;
+        }
+        if self.captures.is_empty() || !self.rules.allocation_minds_blocking {
+            return Ok(());
+        }
+        let device = self.streams.get(stream).map(|stream| stream.device);
+        let refuses = |s: &Stream| {
+            s.blocking
+                && Some(s.device) == device
+                && s.membership.as_ref().is_some_and(|m| m.active)
+        };
+        match self.streams.values().any(refuses) {
+            true => Err(Status::STREAM_CAPTURE_UNSUPPORTED.into()),
+            false => Ok(()),
+        }
     }
 
     /// Judges synchronous copies (class S).

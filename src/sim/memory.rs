@@ -261,6 +261,11 @@ impl Memory {
         })
     }
 
+    /// Whether an allocation node's memory begins here and is there.
+    pub(super) fn is_allocated_by_graph(&self, address: u64) -> bool {
+        self.at(address).is_some_and(|found| found.of_graph && found.block.is_some())
+    }
+
     /// The allocation that begins at this address.
     pub(super) fn at(&self, address: u64) -> Option<&Allocation> {
         self.map.get(&address)

@@ -12,6 +12,7 @@ impl Rules {
             refuses_old_event_waits: false,
             judges_event_waits: false,
             stream_waits: StreamWaits::ByStreamMode,
+            stale_in_waits: 709,
             ..Rules::hip_e1()
         }
     }

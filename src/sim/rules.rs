@@ -91,6 +91,13 @@ pub struct Rules {
     pub(super) stale_stream: u32,
     /// ... in calls about captures and in graph launches.
     pub(super) stale_in_captures: u32,
+    /// ... in waits for events.
+    pub(super) stale_in_waits: u32,
+    /// Freeing null in stream order does nothing; otherwise it is refused.
+    pub(super) frees_null: bool,
+    /// Stream-ordered allocation on an idle stream is refused (900), without harm, beside a
+    /// capture of a blocking stream of its device.
+    pub(super) allocation_minds_blocking: bool,
     /// Kernel launches on a capturing stream are recorded; otherwise they really run.
     pub(super) records_launches: bool,
     /// There are host functions.
@@ -147,6 +154,9 @@ impl Rules {
         orders_launches: true,
         stale_stream: 400,
         stale_in_captures: 400,
+        stale_in_waits: 400,
+        frees_null: false,
+        allocation_minds_blocking: false,
         records_launches: true,
         has_host_functions: true,
         records_allocations: true,
@@ -210,6 +220,8 @@ impl Rules {
     pub const fn hip_e3() -> Rules {
         Rules {
             name: "HIP 7.0 to 7.2",
+            frees_null: true,
+            allocation_minds_blocking: true,
             judges_event_query: true,
             judges_unload: true,
             refuses_legacy_work: true,
@@ -222,6 +234,8 @@ impl Rules {
     pub const fn hip_e4() -> Rules {
         Rules {
             name: "HIP 7.12 and later",
+            frees_null: true,
+            allocation_minds_blocking: true,
             local_mode_waits: true,
             refuses_old_events: false,
             judges_event_query: true,

@@ -80,7 +80,14 @@ impl Shared {
                 return state;
             }
             Work::Free { address } => {
-                state.memory.unback(address);
+                match state.memory.is_allocated_by_graph(address) {
+                    true => state.memory.unback(address),
+                    false => {
+                        // Drivers that record such a free follow a null pointer here.
+                        let text = format!("a graph frees {address:#x}, which no graph allocated");
+                        state.violation(ViolationKind::AfterFree, Arc::from(text));
+                    }
+                }
                 return state;
             }
             Work::Release { address } => {

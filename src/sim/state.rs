@@ -224,9 +224,9 @@ impl State {
         self.streams.get_mut(stream).ok_or_else(|| Status::INVALID_HANDLE.into())
     }
 
-    /// Fails if a stream is not alive, with the status that calls about captures have for it.
-    pub(super) fn check_alive(&mut self, stream: u64) -> Answer<()> {
-        let status = Status::from_raw(self.rules.stale_in_captures);
+    /// Fails if a stream is not alive, with the status that calls of this kind have for it.
+    pub(super) fn check_alive(&mut self, stream: u64, status: u32) -> Answer<()> {
+        let status = Status::from_raw(status);
         match self.streams.get(stream) {
             Some(_) => Ok(()),
             None => Err(self.stale("stream", stream, status)),

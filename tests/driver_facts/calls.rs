@@ -42,6 +42,39 @@ pub const CALLS: &[Call] = &[
     call("memset sync", |w| unsafe { w.sim.fill_sync(0, &w.filling()) }),
     recorded("memcpyAsync H2D", NodeKind::Memcpy, |w| w.copy(w.s)),
     recorded("memcpyAsync D2H", NodeKind::Memcpy, |w| unsafe { w.sim.copy(w.s, &w.to_host()) }),
+    recorded("memcpyAsync D2D", NodeKind::Memcpy, |w| unsafe { w.sim.copy(w.s, &w.on_device()) }),
+    recorded("memcpyAsync H2H", NodeKind::Memcpy, |w| unsafe { w.sim.copy(w.s, &w.on_host()) }),
+    recorded("memcpyAsync H2D pageable", NodeKind::Memcpy, |w| unsafe {
+        w.sim.copy(w.s, &w.pageable_to_device())
+    }),
+    recorded("memcpyAsync D2H pageable", NodeKind::Memcpy, |w| unsafe {
+        w.sim.copy(w.s, &w.to_pageable())
+    }),
+    call("memcpyAsync(other) pageable", |w| unsafe {
+        w.sim.copy(w.other, &w.pageable_to_device())
+    }),
+    call("memcpyAsync(legacy)", |w| w.copy(w.legacy())),
+    call("memsetAsync(legacy)", |w| w.fill(w.legacy())),
+    call("hostFunc(legacy)", |w| w.host_function(w.legacy())),
+    call("hostFunc(other)", |w| w.host_function(w.other)),
+    call("memsetAsync(other)", |w| w.fill(w.other)),
+    call("streamSync(legacy)", |w| w.sync(w.legacy())),
+    call("streamQuery(legacy)", |w| done(w.query(w.legacy()))),
+    call("record(legacy)+eventQuery", |w| {
+        w.record(w.fresh, w.legacy())?;
+        unsafe { done(w.sim.event_query(w.fresh)) }
+    }),
+    call("record(legacy)+eventSync", |w| {
+        w.record(w.fresh, w.legacy())?;
+        unsafe { w.sim.event_synchronize(w.fresh) }
+    }),
+    call("graphCreate", |w| done(w.sim.graph_create())),
+    call("captureStatus(s)", |w| unsafe { done(w.sim.capture_status(w.s)) }),
+    call("captureInfo(s)", |w| unsafe { done(w.sim.capture_info(w.s)) }),
+    call("moduleGetFunction", |w| {
+        let module = w.sim.module_load(0, &nop_code())?;
+        unsafe { done(w.sim.module_function(module, "nop")) }
+    }),
     call("memcpyAsync(other)", |w| w.copy(w.other)),
     recorded("memsetAsync", NodeKind::Memset, |w| w.fill(w.s)),
     recorded("launch(s)", NodeKind::Kernel, |w| w.launch(w.s)),

@@ -90,6 +90,9 @@ const CUDA: &[(&str, [u32; 6])] = &[
     ("memcpyAsync H2D", OK),
     ("memcpyAsync D2H", OK),
     ("memcpyAsync(other)", OK),
+    ("memcpyAsync H2D pageable", OK),
+    ("memcpyAsync D2H pageable", OK),
+    ("memcpyAsync(other) pageable", OK),
     ("memsetAsync", OK),
     ("launch(s)", OK),
     ("launch(other)", OK),
@@ -192,6 +195,24 @@ const HIP_E2: &[(&str, [u32; 6])] = &[
     ("graphDestroy", OK),
     ("waitEvent(s,foreign)", OK),
     ("memGetInfo", OK),
+    ("memcpyAsync D2D", OK),
+    ("memcpyAsync H2H", OK),
+    ("memcpyAsync H2D pageable", OK),
+    ("memcpyAsync D2H pageable", OK),
+    ("memcpyAsync(other) pageable", OK),
+    ("memsetAsync(other)", OK),
+    ("hostFunc(other)", OK),
+    ("memcpyAsync(legacy)", OK),
+    ("memsetAsync(legacy)", OK),
+    ("hostFunc(legacy)", OK),
+    ("streamSync(legacy)", OK),
+    ("streamQuery(legacy)", OK),
+    ("record(legacy)+eventQuery", OK),
+    ("record(legacy)+eventSync", OK),
+    ("graphCreate", OK),
+    ("captureStatus(s)", OK),
+    ("captureInfo(s)", OK),
+    ("moduleGetFunction", OK),
 ];
 
 #[test]
@@ -223,6 +244,23 @@ fn hip_e2_a_thread_in_thread_local_mode_still_waits_beside_global_captures_by_th
         check(Rules::hip_e2(), name, ThreadLocal, BY_MODE, true);
         check(Rules::hip_e4(), name, ThreadLocal, own, true);
         check(Rules::cuda(), name, ThreadLocal, own, true);
+    }
+}
+
+#[test]
+fn the_threads_mode_changes_nothing_for_what_ignores_modes() {
+    for (name, codes) in [
+        ("memcpy sync", [906; 6]),
+        ("memset sync", [906; 6]),
+        ("deviceSync", ALWAYS),
+        ("streamSync(s)", ALWAYS),
+        ("streamQuery(s)", ALWAYS),
+        ("record(s)+eventSync", [907; 6]),
+        ("launch(s)", OK),
+    ] {
+        for thread_mode in [Global, ThreadLocal, Relaxed] {
+            check(Rules::hip_e2(), name, thread_mode, codes, true);
+        }
     }
 }
 
@@ -274,8 +312,14 @@ fn hip_from_7_0_on_judges_event_queries_and_unloading_too() {
 
 #[test]
 fn hip_7_1_refuses_work_on_the_legacy_stream_and_kills_every_capture() {
-    check(Rules::hip_e3(), "launch(legacy default)", Global, [906; 6], true);
-    check(Rules::hip_e4(), "launch(legacy default)", Global, OK, true);
+    for name in
+        ["launch(legacy default)", "memcpyAsync(legacy)", "memsetAsync(legacy)", "hostFunc(legacy)"]
+    {
+        check(Rules::hip_e3(), name, Global, [906; 6], true);
+        for rules in [Rules::hip_e1(), Rules::hip_e2(), Rules::hip_e4()] {
+            check(rules, name, Global, OK, true);
+        }
+    }
 }
 
 #[test]

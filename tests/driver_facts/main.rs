@@ -6,6 +6,7 @@
 
 mod calls;
 mod captures;
+mod commands;
 mod ending;
 mod graphs;
 mod hip_tests;

@@ -1,5 +1,6 @@
 //! One stream that captures, another that does not, and what the rows need besides.
 
+use std::cell::UnsafeCell;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -38,13 +39,16 @@ pub struct World {
     pub fresh: RawEvent,
     pub memory: DeviceAddress,
     pub pinned: NonNull<u8>,
+    /// Host memory that is not page-locked.
+    pub pageable: Box<UnsafeCell<[u8; BYTES as usize]>>,
     pub nop: RawFunction,
     /// An executable of one empty kernel, and its graph.
     pub exec: RawExec,
     pub graph: RawGraph,
 }
 
-// SAFETY: the pointer is page-locked memory that the simulator owns.
+// SAFETY: the pointer is page-locked memory that the simulator owns, and the cell is only written
+// by commands, of which one runs at a time.
 unsafe impl Sync for World {}
 
 pub fn nop_code() -> CodeForms {
@@ -82,7 +86,21 @@ impl World {
             sim.event_record(timed, other).unwrap();
             sim.stream_synchronize(s).unwrap();
             sim.stream_synchronize(other).unwrap();
-            World { sim, s, other, old, foreign, timed, fresh, memory, pinned, nop, exec, graph }
+            World {
+                sim,
+                s,
+                other,
+                old,
+                foreign,
+                timed,
+                fresh,
+                memory,
+                pinned,
+                pageable: Box::new(UnsafeCell::new([0; BYTES as usize])),
+                nop,
+                exec,
+                graph,
+            }
         }
     }
 
@@ -134,6 +152,34 @@ impl World {
     pub fn to_host(&self) -> Copy {
         let (to, from) = (Place::Host(self.pinned.as_ptr()), Place::Device(self.memory));
         Copy { to, from, bytes: BYTES, site: site() }
+    }
+
+    /// The second half of the memory to the first.
+    pub fn on_device(&self) -> Copy {
+        let half = DeviceAddress(self.memory.0 + BYTES / 2);
+        let (to, from) = (Place::Device(self.memory), Place::Device(half));
+        Copy { to, from, bytes: BYTES / 2, site: site() }
+    }
+
+    pub fn on_host(&self) -> Copy {
+        let (to, from) = (Place::Host(self.pinned.as_ptr()), Place::Host(self.pageable()));
+        Copy { to, from, bytes: BYTES, site: site() }
+    }
+
+    pub fn pageable_to_device(&self) -> Copy {
+        Copy { from: Place::Host(self.pageable()), ..self.to_device() }
+    }
+
+    pub fn to_pageable(&self) -> Copy {
+        Copy { to: Place::Host(self.pageable()), ..self.to_host() }
+    }
+
+    fn pageable(&self) -> *mut u8 {
+        self.pageable.get().cast()
+    }
+
+    pub fn legacy(&self) -> RawStream {
+        self.sim.legacy_stream(0).unwrap()
     }
 
     pub fn copy(&self, stream: RawStream) -> Result<(), Failure> {
