@@ -2,8 +2,10 @@
 //! list of facts. What is left out there asks about null pointers, flags and functions that the
 //! driver trait does not have; what other files of this test show is not shown again.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use hip_capture::CaptureMode::{self, Global, Relaxed, ThreadLocal};
-use hip_capture::driver::{CaptureStatus, Driver, RawNode};
+use hip_capture::driver::{CaptureStatus, Driver, HostFunction, RawNode};
 use hip_capture::sim::Rules;
 
 use super::calls::named;
@@ -163,6 +165,37 @@ fn test_33_each_device_captures_for_itself() {
         w.sim.end_capture(far).unwrap();
     }
     w.end().unwrap();
+}
+
+/// Counts its calls in the word that it is given.
+unsafe extern "C" fn count(calls: *mut std::ffi::c_void) {
+    // SAFETY: the test gives a counter that outlives the launches.
+    let calls = unsafe { &*calls.cast::<AtomicU32>() };
+    calls.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn test_34_recorded_host_functions_run_once_for_each_launch() {
+    let w = World::new(Rules::default());
+    let calls = AtomicU32::new(0);
+    let data = std::ptr::from_ref(&calls).cast_mut().cast();
+    let graph = w.captured(|| {
+        for _ in 0..2 {
+            let function = HostFunction { call: count, data };
+            // SAFETY: the counter outlives the launches, which are waited for.
+            unsafe { w.sim.host_function(w.s, function, site()).unwrap() };
+        }
+    });
+    assert_eq!(calls.load(Ordering::Relaxed), 0, "recording calls nothing");
+    // SAFETY: the simulator checks handles.
+    unsafe {
+        let exec = w.sim.instantiate(graph).unwrap();
+        for _ in 0..5 {
+            w.sim.graph_launch(exec, w.s, site()).unwrap();
+        }
+    }
+    w.sync(w.s).unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 2 * 5);
 }
 
 #[test]

@@ -145,13 +145,25 @@ fn chaos(seed: u64, rules: Rules, sanitizer: Sanitizer, threads: usize) {
     });
     bench.sim.set_faults(Faults::new());
     left.into_iter().for_each(|own| own.destroy(&bench.sim));
-    assert_eq!(bench.sim.live(), before, "seed {seed}, {}", rules.name());
+    let mut after = bench.sim.live();
+    if !rules.destroying_ends {
+        // The graphs of captures whose stream was destroyed are lost there.
+        after.graphs = before.graphs;
+    }
+    assert_eq!(after, before, "seed {seed}, {}", rules.name());
 }
 
 #[test]
 fn random_calls_of_many_threads_leave_nothing_behind() {
     for seed in 0..8 {
-        for rules in [Rules::default(), Rules::hip_e2(), Rules::hip_e4(), Rules::cuda()] {
+        for rules in [
+            Rules::default(),
+            Rules::hip_5_2(),
+            Rules::hip_5_5(),
+            Rules::hip_e2(),
+            Rules::hip_e4(),
+            Rules::cuda(),
+        ] {
             for sanitizer in [Sanitizer::Off, Sanitizer::On] {
                 chaos(seed, rules, sanitizer, if seed % 4 == 3 { 2 } else { 0 });
             }
