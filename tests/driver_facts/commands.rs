@@ -102,6 +102,19 @@ fn a_launch_with_wrong_parameters_is_1_9_or_98_and_harms_nothing() {
 }
 
 #[test]
+fn an_allocation_node_larger_than_the_device_is_2_and_harms_nothing() {
+    for rules in all() {
+        let w = World::new(rules);
+        w.begin(Relaxed);
+        // SAFETY: the simulator checks handles.
+        let refused = unsafe { w.sim.allocate_async(w.s, u64::MAX) };
+        assert_eq!(code_of(&refused), 2, "{}", rules.name());
+        let graph = w.end().unwrap();
+        assert_eq!(w.nodes(graph), [], "{}", rules.name());
+    }
+}
+
+#[test]
 fn freeing_null_in_stream_order_is_1_up_to_6_4_and_nothing_later() {
     for (rules, code) in [
         (Rules::hip_e1(), 1),

@@ -13,4 +13,5 @@ mod hip_tests;
 mod joining;
 mod old_hip;
 mod profiles;
+mod table;
 mod world;

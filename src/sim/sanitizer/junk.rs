@@ -2,12 +2,12 @@
 //! hide a kernel that reads its output or writes only part of it.
 
 use super::super::random::Random;
-use super::Watch;
 use super::accesses::{Range, Space};
 use super::shadow::Mark;
+use super::{Sanitizer, Watch};
 
-/// Bytes of one range that get junk; the rest of a longer one keeps its zeros, since a test that
-/// shows a mistake does not need more.
+/// Up to this size all of a range gets junk. Of a longer one both ends do, half of this each: that
+/// shows a mistake too, and costs less than the kernel.
 const MOST_BYTES: u64 = 1 << 16;
 
 /// Device bytes without content, and what to draw theirs from.
@@ -33,9 +33,19 @@ impl Watch {
     /// kernels could show what was there before.
     pub(super) fn first_written(&mut self, range: &Range, mark: &Mark, start: u64, bytes: u64) {
         if range.space == Space::Device && mark.by.kernel.is_some() {
-            let random = Random::new(self.random.next());
-            self.junk.push(Junk { start, bytes: bytes.min(MOST_BYTES), random });
+            if bytes <= MOST_BYTES || self.level == Sanitizer::Strict {
+                self.add_junk(start, bytes);
+            } else {
+                let end = MOST_BYTES / 2;
+                self.add_junk(start, end);
+                self.add_junk(start + bytes - end, end);
+            }
         }
+    }
+
+    fn add_junk(&mut self, start: u64, bytes: u64) {
+        let random = Random::new(self.random.next());
+        self.junk.push(Junk { start, bytes, random });
     }
 
     /// The junk that has to be there before the command that was given last.
