@@ -12,9 +12,15 @@ use crate::world::World;
 const RULES: [fn() -> Rules; 6] =
     [Rules::default, Rules::hip_e1, Rules::hip_e2, Rules::hip_e3, Rules::hip_e4, Rules::cuda];
 
+/// Older drivers that still record every command of the typed interface.
+const OLD_RULES: [fn() -> Rules; 3] = [Rules::hip_5_3, Rules::hip_5_4, Rules::hip_5_5];
+
 /// Runs one program under one seed of the simulated device, whose rules the seed chooses.
 pub fn run(seed: u64, streams: usize, ops: &[Op]) {
-    let rules = RULES[(seed % RULES.len() as u64) as usize]();
+    run_under(RULES[(seed % RULES.len() as u64) as usize](), seed, streams, ops);
+}
+
+fn run_under(rules: Rules, seed: u64, streams: usize, ops: &[Op]) {
     let options = SimOptions::default().seed(seed).rules(rules);
     let simulator = Simulator::new(options).expect("good options");
     let mut world = World::new(&simulator, streams).unwrap_or_else(|error| panic!("{error}"));
@@ -50,5 +56,15 @@ proptest! {
         ops in program(60),
     ) {
         run(seed, streams, &ops);
+    }
+
+    #[test]
+    fn random_programs_compute_the_same_on_drivers_before_5_7(
+        seed in any::<u64>(),
+        streams in 1..4usize,
+        ops in program(60),
+    ) {
+        let rules = OLD_RULES[(seed % OLD_RULES.len() as u64) as usize]();
+        run_under(rules, seed, streams, &ops);
     }
 }
