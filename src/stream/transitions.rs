@@ -148,11 +148,13 @@ impl StreamCore {
     /// The oldest drivers run some commands at once that they were given to record. Their memory
     /// is about to be used by others, who know nothing of that, so it has to be over.
     fn wait_for_escaped(&self, recording: &Recording, graph: &OwnedGraph) {
-        let escaped = graph.nodes().is_ok_and(|nodes| nodes.len() < recording.recorded.len());
-        if escaped {
-            if let Err(failure) = self.raw.synchronize() {
-                self.device.platform().unclaimed(failure);
-            }
+        match graph.nodes() {
+            Ok(nodes) if nodes.len() >= recording.recorded.len() => return,
+            Ok(_) => {}
+            Err(failure) => self.device.platform().unclaimed(failure),
+        }
+        if let Err(failure) = self.raw.synchronize() {
+            self.device.platform().unclaimed(failure);
         }
     }
 
