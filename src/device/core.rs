@@ -26,21 +26,32 @@ pub(crate) struct DeviceCore {
 
 impl DeviceCore {
     pub(super) fn open(driver: Arc<dyn Driver>, ordinal: u32) -> Result<DeviceCore> {
-        let name = driver.name();
+        DeviceCore::on(DeviceCore::platform_of(driver, ordinal)?, ordinal)
+    }
+
+    /// What all devices of a driver share; `ordinal` is the one that is wanted of it.
+    pub(super) fn platform_of(driver: Arc<dyn Driver>, ordinal: u32) -> Result<Arc<Platform>> {
         let count = driver.device_count().map_err(|failure| Error::NoDevice {
-            driver: name,
+            driver: driver.name(),
             ordinal,
             count: 0,
             failure: Some(failure),
         })?;
+        Ok(Arc::new(Platform::new(driver, count)))
+    }
+
+    pub(super) fn on(platform: Arc<Platform>, ordinal: u32) -> Result<DeviceCore> {
+        let (name, count) = (platform.driver().name(), platform.devices());
         if ordinal >= count {
             return Err(Error::NoDevice { driver: name, ordinal, count, failure: None });
         }
-        let platform = Arc::new(Platform::new(driver, count));
-        let properties = platform
-            .driver()
-            .properties(ordinal)
-            .map_err(|failure| platform.error("open the device", ordinal, failure))?;
+        let properties = platform.driver().properties(ordinal).map_err(|failure| {
+            // The same by version and call: a driver that counts a device may not find it.
+            if matches!(failure.status, Status::NO_DEVICE | Status::INVALID_DEVICE) {
+                return Error::NoDevice { driver: name, ordinal, count, failure: Some(failure) };
+            }
+            platform.error("open the device", ordinal, failure)
+        })?;
         Ok(DeviceCore {
             graveyard: Graveyard::default(),
             waiter: Arc::default(),

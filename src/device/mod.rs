@@ -2,6 +2,8 @@
 
 mod core;
 mod graveyard;
+#[cfg(feature = "hip")]
+mod hip;
 
 use std::fmt;
 use std::sync::Arc;

@@ -11,6 +11,9 @@
 mod call;
 mod code;
 mod handle;
+#[cfg(feature = "hip")]
+#[cfg_attr(docsrs, doc(cfg(feature = "hip")))]
+pub mod hip;
 pub(crate) mod owned;
 mod platform;
 pub(crate) mod timeline;
@@ -29,6 +32,9 @@ pub use handle::{
     CaptureInfo, CaptureMode, CaptureStatus, DeviceAddress, NodeKind, RawEvent, RawExec,
     RawFunction, RawGraph, RawModule, RawNode, RawStream, UpdateOutcome,
 };
+#[cfg(feature = "hip")]
+#[cfg_attr(docsrs, doc(cfg(feature = "hip")))]
+pub use hip::HipDriver;
 pub(crate) use platform::Platform;
 pub(crate) use waiter::Waiter;
 
@@ -143,7 +149,7 @@ pub enum Note<'a> {
 /// until the command has finished, and until the graph's executables are destroyed where it was
 /// captured; nothing else touches that memory in conflict.
 pub unsafe trait Driver: fmt::Debug + Send + Sync {
-    /// The driver's name for messages: `"simulated device"`, `"HIP"`.
+    /// The driver's name for messages: `"simulated device"`, `"HIP runtime"`.
     fn name(&self) -> &'static str;
 
     /// Number of devices (`hipGetDeviceCount`).

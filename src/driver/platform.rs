@@ -34,6 +34,11 @@ impl Platform {
         }
     }
 
+    /// Devices that the driver has.
+    pub(crate) fn devices(&self) -> u32 {
+        self.lost.len() as u32
+    }
+
     /// Fails once the device is lost (L12).
     #[inline]
     pub(crate) fn check_lost(&self, operation: &'static str, device: u32) -> Result<()> {
