@@ -79,7 +79,9 @@ impl Code {
         self
     }
 
-    pub(crate) fn forms(&self) -> &CodeForms {
+    /// What the bundle holds, as a [`Driver`](crate::driver::Driver) is given it.
+    #[must_use]
+    pub fn forms(&self) -> &CodeForms {
         &self.forms
     }
 }

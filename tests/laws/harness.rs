@@ -1,47 +1,78 @@
 //! A device for one test, and the check that nothing of it is left.
 
+use std::any::Any;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use hip_capture::sim::{SimOptions, Simulator};
-use hip_capture::{Code, Device, Grid, In, InOut, Kernel, Out, Result};
+use hip_capture::{Device, Grid, Kernel, Result};
 
-pub type Scale = (f32, In<f32>, Out<f32>);
-pub type Increment = (InOut<u32>,);
-pub type Affine = (f32, f32, In<f32>, Out<f32>);
+pub use super::kernels::{Affine, Increment, Scale, code};
 
-/// Runs a test on a fresh simulated device and checks that every driver object is gone after it.
-pub fn on_device(test: impl FnOnce(&Simulator, &Device) -> Result<()>) {
-    on_device_with(SimOptions::default(), test);
+/// The simulator behind a test's device. Where the device is another driver's, a test that asks
+/// for it ends there and counts as skipped.
+pub struct Behind(Option<Simulator>);
+
+struct Skipped;
+
+impl Deref for Behind {
+    type Target = Simulator;
+
+    fn deref(&self) -> &Simulator {
+        match &self.0 {
+            Some(simulator) => simulator,
+            None => resume_unwind(Box::new(Skipped)),
+        }
+    }
 }
 
-pub fn on_device_with(options: SimOptions, test: impl FnOnce(&Simulator, &Device) -> Result<()>) {
+/// Runs a test on a fresh simulated device and checks that every driver object is gone after it.
+/// With HIP_CAPTURE_DEVICE=hip, and the feature of that name, the device is the first of HIP's.
+pub fn on_device(test: impl FnOnce(&Behind, &Device) -> Result<()>) {
+    match hip() {
+        None => on_device_with(SimOptions::default(), test),
+        Some(device) => run(Behind(None), device, test),
+    }
+}
+
+pub fn on_device_with(options: SimOptions, test: impl FnOnce(&Behind, &Device) -> Result<()>) {
+    if hip().is_some() {
+        eprintln!("skipped: needs a simulated device of its own");
+        return;
+    }
     let simulator = Simulator::new(options).expect("the options are good");
     let device = Device::of_simulator(&simulator, 0).expect("the first device is there");
-    let result = test(&simulator, &device);
-    let unclaimed = device.take_unclaimed_failures();
-    drop(device);
-    if let Err(error) = result {
-        panic!("{error}");
-    }
-    assert!(unclaimed.is_empty(), "destructors failed: {unclaimed:?}");
+    run(Behind(Some(simulator.clone())), device, test);
     assert!(simulator.live().is_empty(), "still alive: {}", simulator.live());
 }
 
-pub fn code() -> Code {
-    Code::new("test kernels")
-        .host::<Scale>("scale", |_, (a, x, y)| {
-            for (y, x) in y.iter_mut().zip(x) {
-                *y = a * x;
-            }
-        })
-        .host::<Increment>("increment", |_, (x,)| {
-            for x in x {
-                *x += 1;
-            }
-        })
-        .host::<Affine>("affine", |_, (a, b, x, y)| {
-            for (y, x) in y.iter_mut().zip(x) {
-                *y = a * x + b;
-            }
-        })
+fn run(behind: Behind, device: Device, test: impl FnOnce(&Behind, &Device) -> Result<()>) {
+    let result = catch_unwind(AssertUnwindSafe(|| test(&behind, &device)));
+    let unclaimed = device.take_unclaimed_failures();
+    drop(device);
+    match result.map_err(skipped_or_panicked) {
+        Ok(Err(error)) => panic!("{error}"),
+        Ok(Ok(())) => {}
+        Err(Skipped) => eprintln!("skipped: asks the simulated device"),
+    }
+    assert!(unclaimed.is_empty(), "destructors failed: {unclaimed:?}");
+}
+
+fn skipped_or_panicked(payload: Box<dyn Any + Send>) -> Skipped {
+    match payload.downcast::<Skipped>() {
+        Ok(skipped) => *skipped,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// HIP's first device, if the tests are to run there.
+fn hip() -> Option<Device> {
+    match std::env::var("HIP_CAPTURE_DEVICE") {
+        #[cfg(feature = "hip")]
+        Ok(wanted) if wanted == "hip" => Some(Device::hip(0).expect("HIP has a device")),
+        Ok(wanted) if wanted != "sim" => panic!("HIP_CAPTURE_DEVICE={wanted} is not built in"),
+        _ => None,
+    }
 }
 
 pub fn scale(device: &Device) -> Result<Kernel<Scale>> {

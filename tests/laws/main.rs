@@ -1,6 +1,7 @@
 //! The laws of docs/design.md, each by the tests that carry its number.
 
 mod harness;
+mod kernels;
 mod limits;
 mod null_driver;
 
