@@ -35,6 +35,11 @@ pub fn on_device(test: impl FnOnce(&Behind, &Device) -> Result<()>) {
     }
 }
 
+/// Runs a test of what only a simulated device can do.
+pub fn on_simulated_device(test: impl FnOnce(&Behind, &Device) -> Result<()>) {
+    on_device_with(SimOptions::default(), test);
+}
+
 pub fn on_device_with(options: SimOptions, test: impl FnOnce(&Behind, &Device) -> Result<()>) {
     if hip().is_some() {
         eprintln!("skipped: needs a simulated device of its own");

@@ -16,7 +16,7 @@
 //! - `HIP_CAPTURE_DEVICES`: number of devices, 1 unless set.
 //! - `HIP_CAPTURE_RULES`: `e1`, `e2`, `e3`, `e4` or `cuda`; the strictest unless set.
 //! - `HIP_CAPTURE_VERSION`: the version it says it is, 60200000 unless set. Kinds of nodes are
-//!   numbered as that version numbers them, and before 5.4 there are no host functions.
+//!   numbered as that version numbers them.
 //! - `HIP_CAPTURE_STATUS`: `hipMalloc=99999,hipGraphLaunch=911` makes functions return these
 //!   numbers and do nothing.
 //! - `HIP_CAPTURE_WRITES`: `hipStreamIsCapturing=77` makes functions that write an enumeration
@@ -43,8 +43,8 @@ macro_rules! exports {
             if let Some(status) = $crate::engine::injected(stringify!($name)) {
                 return status;
             }
-            let answer: $crate::engine::Answer = (|| $body)();
-            $crate::engine::status(answer)
+            let body = || -> $crate::engine::Answer { $body };
+            $crate::engine::status(body())
         }
     )*};
 }

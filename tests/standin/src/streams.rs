@@ -5,7 +5,7 @@ use std::ffi::{c_uint, c_void};
 use hip_capture::Status;
 use hip_capture::driver::{Driver, Failure, HostFunction, RawEvent, RawStream};
 
-use crate::engine::{Answer, current, give, sim, site, version};
+use crate::engine::{Answer, current, give, sim, site};
 use crate::exports;
 
 exports! {
@@ -82,7 +82,7 @@ exports! {
     fn hipLaunchHostFunc(
         stream: u64, call: Option<unsafe extern "C" fn(*mut c_void)>, data: *mut c_void,
     ) {
-        let call = call.filter(|_| version() >= 50_400_000).ok_or(Status::INVALID_VALUE)?;
+        let call = call.ok_or(Status::INVALID_VALUE)?;
         let function = HostFunction { call, data };
         // SAFETY: the caller's.
         Ok(unsafe { sim().host_function(RawStream(stream), function, site()) }?)
