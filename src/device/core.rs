@@ -1,7 +1,7 @@
 //! What everything made from one device shares.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::graveyard::{Awaited, Graveyard};
 use crate::buffer::{Element, Pinned, PinnedPool};
@@ -19,6 +19,7 @@ pub(crate) struct DeviceCore {
     events: Arc<EventPool>,
     foreign_uses: AtomicU64,
     order: Mutex<()>,
+    capture_support: OnceLock<Result<()>>,
     ordinal: u32,
     properties: Properties,
     platform: Arc<Platform>,
@@ -59,6 +60,7 @@ impl DeviceCore {
             events: Arc::new(EventPool::new(&platform, ordinal)),
             foreign_uses: AtomicU64::new(0),
             order: Mutex::new(()),
+            capture_support: OnceLock::new(),
             ordinal,
             properties,
             platform,
@@ -118,6 +120,11 @@ impl DeviceCore {
     #[inline]
     pub(crate) fn check_lost(&self, operation: &'static str) -> Result<()> {
         self.platform.check_lost(operation, self.ordinal)
+    }
+
+    /// Whether capture works, by a try that is made once.
+    pub(crate) fn capture_support(&self, attempt: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.capture_support.get_or_init(attempt).clone()
     }
 
     pub(super) fn memory(&self) -> Result<MemoryInfo> {

@@ -20,6 +20,7 @@ mod prepared;
 mod recording;
 mod replay;
 mod state;
+mod support;
 mod transitions;
 
 pub use allocator::Allocator;

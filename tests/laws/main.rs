@@ -1,5 +1,6 @@
 //! The laws of docs/design.md, each by the tests that carry its number.
 
+mod capture_support;
 mod harness;
 mod kernels;
 mod limits;
