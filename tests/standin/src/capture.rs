@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::ffi::c_uint;
 
 use hip_capture::Status;
-use hip_capture::driver::{CaptureMode, CaptureStatus, Driver, RawNode, RawStream};
+use hip_capture::driver::{CaptureMode, CaptureStatus, RawNode, RawStream};
 
-use crate::engine::{give, sim, take_list, written};
+use crate::engine::{driver, give, take_list, written};
 use crate::exports;
 
 thread_local! {
@@ -21,7 +21,7 @@ exports! {
         }
         // SAFETY: not null, and otherwise the caller's.
         let wanted = mode_of(unsafe { mode.read() }).ok_or(Status::INVALID_VALUE)?;
-        let before = sim().exchange_capture_mode(wanted)? as u32;
+        let before = driver().exchange_capture_mode(wanted)? as u32;
         // SAFETY: as above.
         unsafe { give(mode, written("hipThreadExchangeStreamCaptureMode", before)) }
     }
@@ -29,7 +29,7 @@ exports! {
     fn hipStreamBeginCapture(stream: u64, mode: u32) {
         let mode = mode_of(mode).ok_or(Status::INVALID_VALUE)?;
         // SAFETY: the caller's.
-        Ok(unsafe { sim().begin_capture(RawStream(stream), mode) }?)
+        Ok(unsafe { driver().begin_capture(RawStream(stream), mode) }?)
     }
 
     fn hipStreamEndCapture(stream: u64, to: *mut u64) {
@@ -40,14 +40,14 @@ exports! {
         // SAFETY: the caller's.
         unsafe {
             give(to, 0xDEAD_BEEF)?;
-            give(to, sim().end_capture(RawStream(stream))?.0)
+            give(to, driver().end_capture(RawStream(stream))?.0)
         }
     }
 
     fn hipStreamIsCapturing(stream: u64, to: *mut u32) {
         // SAFETY: the caller's.
         unsafe {
-            let status = number(sim().capture_status(RawStream(stream))?);
+            let status = number(driver().capture_status(RawStream(stream))?);
             give(to, written("hipStreamIsCapturing", status))
         }
     }
@@ -57,7 +57,7 @@ exports! {
         dependencies: *mut *const u64, count: *mut usize,
     ) {
         // SAFETY: the caller's.
-        let info = unsafe { sim().capture_info(RawStream(stream)) }?;
+        let info = unsafe { driver().capture_info(RawStream(stream)) }?;
         // SAFETY: the caller's.
         unsafe { give(status, written("hipStreamGetCaptureInfo_v2", number(info.status)))? };
         let Some(found) = info.graph else { return Ok(()) };
@@ -84,7 +84,7 @@ exports! {
         let nodes = unsafe { take_list(dependencies, count) }?;
         let nodes: Vec<RawNode> = nodes.into_iter().map(RawNode).collect();
         // SAFETY: the caller's.
-        Ok(unsafe { sim().set_capture_dependencies(RawStream(stream), &nodes) }?)
+        Ok(unsafe { driver().set_capture_dependencies(RawStream(stream), &nodes) }?)
     }
 }
 

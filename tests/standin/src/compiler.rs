@@ -2,7 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use crate::kernels;
+use crate::engine::simulator;
+use crate::{cuda, kernels};
 
 const INVALID_INPUT: u32 = 3;
 const COMPILATION: u32 = 6;
@@ -39,8 +40,8 @@ pub unsafe extern "C" fn hiprtcCreateProgram(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hiprtcCompileProgram(
     program: *mut Program,
-    _count: c_int,
-    _options: *const *const c_char,
+    count: c_int,
+    options: *const *const c_char,
 ) -> u32 {
     // SAFETY: the caller's.
     let program = unsafe { &mut *program };
@@ -48,6 +49,17 @@ pub unsafe extern "C" fn hiprtcCompileProgram(
     match named {
         Some((_, name)) => {
             program.code = format!("{}{}\0", kernels::OBJECT, name.trim()).into_bytes();
+            0
+        }
+        None if simulator().is_none() => {
+            // SAFETY: the caller's.
+            match unsafe { cuda::compile(&program.source, count, options) } {
+                Ok(ptx) => program.code = ptx,
+                Err((result, log)) => {
+                    program.log = log;
+                    return result;
+                }
+            }
             0
         }
         None => {

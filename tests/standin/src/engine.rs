@@ -8,8 +8,10 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use hip_capture::Status;
-use hip_capture::driver::{Failure, Site};
+use hip_capture::driver::{Driver, Failure, Site};
 use hip_capture::sim::{Rules, SimOptions, Simulator};
+
+use crate::cuda;
 
 /// What a function returns: nothing, or a status.
 pub type Answer = Result<(), Refusal>;
@@ -47,8 +49,26 @@ fn setting<T: FromStr>(name: &str) -> Option<T> {
 
 static SIM: OnceLock<Simulator> = OnceLock::new();
 
-/// The one simulator of the process.
-pub fn sim() -> &'static Simulator {
+/// The driver behind every function.
+pub fn driver() -> &'static dyn Driver {
+    match simulator() {
+        Some(simulator) => simulator,
+        None => cuda::driver(),
+    }
+}
+
+/// The one simulator of the process, unless the engine is another.
+pub fn simulator() -> Option<&'static Simulator> {
+    static IS_CUDA: OnceLock<bool> = OnceLock::new();
+    let is_cuda = IS_CUDA.get_or_init(|| match env::var("HIP_CAPTURE_ENGINE").as_deref() {
+        Ok("cuda") => true,
+        Err(_) | Ok("sim") => false,
+        Ok(other) => panic!("hip-standin: HIP_CAPTURE_ENGINE={other} is no engine"),
+    });
+    (!is_cuda).then(simulated)
+}
+
+fn simulated() -> &'static Simulator {
     SIM.get_or_init(|| {
         let rules = match env::var("HIP_CAPTURE_RULES").as_deref() {
             Err(_) => Rules::default(),

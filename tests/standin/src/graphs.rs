@@ -3,11 +3,11 @@
 use std::ffi::{c_uint, c_void};
 
 use hip_capture::driver::{
-    Driver, NodeKind, RawExec, RawFunction, RawGraph, RawNode, RawStream, UpdateOutcome,
+    NodeKind, RawExec, RawFunction, RawGraph, RawNode, RawStream, UpdateOutcome,
 };
 use hip_capture::{Grid, Status};
 
-use crate::engine::{give, give_list, sim, site, take_list, version, written};
+use crate::engine::{driver, give, give_list, site, take_list, version, written};
 use crate::exports;
 use crate::modules::with_launch;
 
@@ -28,18 +28,18 @@ exports! {
             return Err(Status::INVALID_VALUE.into());
         }
         // SAFETY: the caller's.
-        unsafe { give(to, sim().graph_create()?.0) }
+        unsafe { give(to, driver().graph_create()?.0) }
     }
 
     fn hipGraphDestroy(graph: u64) {
         // SAFETY: the caller's.
-        Ok(unsafe { sim().graph_destroy(RawGraph(graph)) }?)
+        Ok(unsafe { driver().graph_destroy(RawGraph(graph)) }?)
     }
 
     fn hipGraphGetNodes(graph: u64, to: *mut u64, count: *mut usize) {
         // SAFETY: the caller's.
         unsafe {
-            let nodes = sim().graph_nodes(RawGraph(graph))?;
+            let nodes = driver().graph_nodes(RawGraph(graph))?;
             let nodes: Vec<u64> = nodes.into_iter().map(|node| node.0).collect();
             give_list(&nodes, to, count)
         }
@@ -48,7 +48,7 @@ exports! {
     fn hipGraphNodeGetType(node: u64, to: *mut u32) {
         // SAFETY: the caller's.
         unsafe {
-            let kind = number(sim().node_kind(RawNode(node))?, version());
+            let kind = number(driver().node_kind(RawNode(node))?, version());
             give(to, written("hipGraphNodeGetType", kind))
         }
     }
@@ -56,7 +56,7 @@ exports! {
     fn hipGraphNodeGetDependencies(node: u64, to: *mut u64, count: *mut usize) {
         // SAFETY: the caller's.
         unsafe {
-            let nodes = sim().node_dependencies(RawNode(node))?;
+            let nodes = driver().node_dependencies(RawNode(node))?;
             let nodes: Vec<u64> = nodes.into_iter().map(|node| node.0).collect();
             give_list(&nodes, to, count)
         }
@@ -69,7 +69,7 @@ exports! {
         unsafe {
             let before: Vec<RawNode> =
                 take_list(dependencies, count)?.into_iter().map(RawNode).collect();
-            give(to, sim().add_child_graph(RawGraph(graph), &before, RawGraph(child))?.0)
+            give(to, driver().add_child_graph(RawGraph(graph), &before, RawGraph(child))?.0)
         }
     }
 
@@ -80,23 +80,23 @@ exports! {
         // SAFETY: the caller's. Some releases leave rubbish there when they fail.
         unsafe {
             give(to, 0xDEAD_BEEF)?;
-            give(to, sim().instantiate(RawGraph(graph))?.0)
+            give(to, driver().instantiate(RawGraph(graph))?.0)
         }
     }
 
     fn hipGraphUpload(exec: u64, stream: u64) {
         // SAFETY: the caller's.
-        Ok(unsafe { sim().upload(RawExec(exec), RawStream(stream)) }?)
+        Ok(unsafe { driver().upload(RawExec(exec), RawStream(stream)) }?)
     }
 
     fn hipGraphLaunch(exec: u64, stream: u64) {
         // SAFETY: the caller's.
-        Ok(unsafe { sim().graph_launch(RawExec(exec), RawStream(stream), site()) }?)
+        Ok(unsafe { driver().graph_launch(RawExec(exec), RawStream(stream), site()) }?)
     }
 
     fn hipGraphExecDestroy(exec: u64) {
         // SAFETY: the caller's.
-        Ok(unsafe { sim().exec_destroy(RawExec(exec)) }?)
+        Ok(unsafe { driver().exec_destroy(RawExec(exec)) }?)
     }
 
     fn hipGraphExecUpdate(exec: u64, graph: u64, error_node: *mut u64, result: *mut u32) {
@@ -104,7 +104,7 @@ exports! {
             return Err(Status::INVALID_VALUE.into());
         }
         // SAFETY: the caller's.
-        let outcome = unsafe { sim().exec_update(RawExec(exec), RawGraph(graph)) }?;
+        let outcome = unsafe { driver().exec_update(RawExec(exec), RawGraph(graph)) }?;
         let reason = match outcome {
             UpdateOutcome::Updated => 0,
             UpdateOutcome::TopologyChanged => 2,
@@ -138,7 +138,7 @@ exports! {
             }
             let grid = Grid { blocks, threads, shared_bytes };
             with_launch(RawFunction(function), grid, arguments, |launch| {
-                sim().exec_set_kernel(RawExec(exec), RawNode(node), launch)
+                driver().exec_set_kernel(RawExec(exec), RawNode(node), launch)
             })
         }
     }

@@ -10,8 +10,13 @@
 //! an object; other source does not compile. As kernels on the host have to know the length of
 //! their slices, one function is not HIP's: `hipCaptureArgumentBytes`.
 //!
+//! With `HIP_CAPTURE_ENGINE=cuda` all of it runs on an NVIDIA GPU, whose driver has the same rules
+//! around capture: through libcuda, and NVRTC for source, both loaded at run time. The bundles'
+//! kernels are CUDA there, and other source is compiled as it is.
+//!
 //! Environment, read once:
 //!
+//! - `HIP_CAPTURE_ENGINE`: `sim`, which is the default, or `cuda`.
 //! - `HIP_CAPTURE_SEED`: the seed of the simulated device.
 //! - `HIP_CAPTURE_DEVICES`: number of devices, 1 unless set.
 //! - `HIP_CAPTURE_RULES`: `e1`, `e2`, `e3`, `e4` or `cuda`; the strictest unless set.
@@ -25,6 +30,7 @@
 
 mod capture;
 mod compiler;
+mod cuda;
 mod engine;
 mod graphs;
 mod kernels;

@@ -4,28 +4,28 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
 use hip_capture::Status;
-use hip_capture::driver::{Copy, DeviceAddress, Driver, Fill, FillPattern, Place, RawStream};
+use hip_capture::driver::{Copy, DeviceAddress, Fill, FillPattern, Place, RawStream};
 
-use crate::engine::{Answer, current, give, sim, site};
+use crate::engine::{Answer, current, driver, give, site};
 use crate::exports;
 
 exports! {
     fn hipMalloc(to: *mut u64, bytes: usize) {
-        let address = sim().allocate(current(), bytes as u64)?;
+        let address = driver().allocate(current(), bytes as u64)?;
         // SAFETY: the caller's.
         unsafe { give(to, address.0) }
     }
 
     fn hipFree(address: u64) {
         // SAFETY: the caller's.
-        Ok(unsafe { sim().free(current(), DeviceAddress(address)) }?)
+        Ok(unsafe { driver().free(current(), DeviceAddress(address)) }?)
     }
 
     fn hipHostMalloc(to: *mut *mut u8, bytes: usize, flags: c_uint) {
         if flags & !7 != 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        let data = sim().allocate_pinned(current(), bytes as u64)?;
+        let data = driver().allocate_pinned(current(), bytes as u64)?;
         // SAFETY: the caller's.
         unsafe { give(to, data.as_ptr()) }
     }
@@ -33,17 +33,17 @@ exports! {
     fn hipHostFree(data: *mut u8) {
         let data = NonNull::new(data).ok_or(Status::INVALID_VALUE)?;
         // SAFETY: the caller's.
-        Ok(unsafe { sim().free_pinned(current(), data) }?)
+        Ok(unsafe { driver().free_pinned(current(), data) }?)
     }
 
     fn hipMallocAsync(to: *mut u64, bytes: usize, stream: u64) {
         // SAFETY: the caller's.
-        unsafe { give(to, sim().allocate_async(RawStream(stream), bytes as u64)?.0) }
+        unsafe { give(to, driver().allocate_async(RawStream(stream), bytes as u64)?.0) }
     }
 
     fn hipFreeAsync(address: u64, stream: u64) {
         // SAFETY: the caller's.
-        Ok(unsafe { sim().free_async(RawStream(stream), DeviceAddress(address)) }?)
+        Ok(unsafe { driver().free_async(RawStream(stream), DeviceAddress(address)) }?)
     }
 
     fn hipMemcpyAsync(
@@ -62,7 +62,7 @@ exports! {
         };
         let copy = Copy { to, from, bytes: bytes as u64, site: site() };
         // SAFETY: the caller's.
-        Ok(unsafe { sim().copy(RawStream(stream), &copy) }?)
+        Ok(unsafe { driver().copy(RawStream(stream), &copy) }?)
     }
 
     fn hipMemsetD8Async(to: u64, value: u8, count: usize, stream: u64) {
@@ -86,5 +86,5 @@ exports! {
 unsafe fn fill(to: u64, pattern: FillPattern, count: usize, stream: u64) -> Answer {
     let fill = Fill { to: DeviceAddress(to), pattern, count: count as u64, site: site() };
     // SAFETY: the caller's.
-    Ok(unsafe { sim().fill(RawStream(stream), &fill) }?)
+    Ok(unsafe { driver().fill(RawStream(stream), &fill) }?)
 }

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_uint, c_void};
 
 use hip_capture::driver::{
-    Access, Argument, Driver, Failure, Launch, RawFunction, RawModule, RawStream,
+    Access, Argument, CodeForms, Failure, Launch, RawFunction, RawModule, RawStream,
 };
 use hip_capture::{Grid, Status};
 
-use crate::engine::{Answer, current, give, sim, site};
+use crate::engine::{Answer, Refusal, current, driver, give, simulator, site};
 use crate::{exports, kernels};
 
 thread_local! {
@@ -37,25 +37,17 @@ exports! {
         if image.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
-        let start = kernels::OBJECT.as_bytes();
-        // SAFETY: an image has at least as many bytes as its header, which ends with a zero.
-        let name = unsafe {
-            let whole = start.iter().enumerate();
-            let mut same = whole.map(|(at, &byte)| image.cast::<u8>().add(at).read() == byte);
-            if !same.all(|same| same) {
-                return Err(Status::INVALID_IMAGE.into());
-            }
-            CStr::from_ptr(image.cast::<c_char>().add(start.len()))
-        };
-        let code = kernels::bundle(&name.to_string_lossy()).ok_or(Status::INVALID_IMAGE)?;
-        let module = sim().module_load(current(), code.forms())?;
+        // SAFETY: every image here is text ended by a zero byte, and other images are longer than
+        // where they first differ from that.
+        let forms = unsafe { forms_of(image.cast()) }?;
+        let module = driver().module_load(current(), &forms)?;
         // SAFETY: the caller's.
         unsafe { give(to, module.0) }
     }
 
     fn hipModuleUnload(module: u64) {
         // SAFETY: the caller's.
-        Ok(unsafe { sim().module_unload(RawModule(module)) }?)
+        Ok(unsafe { driver().module_unload(RawModule(module)) }?)
     }
 
     fn hipModuleGetFunction(to: *mut u64, module: u64, name: *const c_char) {
@@ -65,7 +57,7 @@ exports! {
         // SAFETY: the caller's.
         unsafe {
             let name = CStr::from_ptr(name).to_string_lossy();
-            give(to, sim().module_function(RawModule(module), &name)?.0)
+            give(to, driver().module_function(RawModule(module), &name)?.0)
         }
     }
 
@@ -85,11 +77,38 @@ exports! {
         // SAFETY: the caller's.
         unsafe {
             with_launch(RawFunction(function), grid, arguments, |launch| {
-                sim().launch(RawStream(stream), launch)
+                driver().launch(RawStream(stream), launch)
             })
         }
     }
 }
+
+/// What an image is: the bundle it names, or PTX where the engine runs that.
+///
+/// # Safety
+/// The image is longer than a name's header, or ended by a zero byte before.
+unsafe fn forms_of(image: *const c_char) -> Result<CodeForms, Refusal> {
+    // SAFETY: the caller's; a byte is read only if all before it were the header's, or the PTX's.
+    let begins = |start: &str| unsafe {
+        let mut bytes = start.bytes().enumerate();
+        bytes.all(|(at, byte)| image.cast::<u8>().add(at).read() == byte)
+    };
+    if begins(kernels::OBJECT) {
+        // SAFETY: a name is ended by a zero byte.
+        let name = unsafe { CStr::from_ptr(image.add(kernels::OBJECT.len())) };
+        let code = kernels::bundle(&name.to_string_lossy()).ok_or(Status::INVALID_IMAGE)?;
+        return Ok(code.forms().clone());
+    }
+    if simulator().is_none() && begins(PTX) {
+        // SAFETY: PTX is text.
+        let text = unsafe { CStr::from_ptr(image) }.to_bytes_with_nul();
+        return Ok(CodeForms { object: Some(text.to_vec()), ..CodeForms::default() });
+    }
+    Err(Status::INVALID_IMAGE.into())
+}
+
+/// What the output of NVRTC begins with.
+const PTX: &str = "//";
 
 /// A launch with what its arguments are, which C does not say.
 ///
@@ -102,22 +121,26 @@ pub unsafe fn with_launch(
     then: impl FnOnce(&Launch<'_>) -> Result<(), Failure>,
 ) -> Answer {
     // SAFETY: the simulator checks handles.
-    let signature = unsafe { sim().function_signature(function) };
-    let signature = signature.ok_or(Status::INVALID_HANDLE)?;
+    let signature = unsafe { driver().function_signature(function) };
     let bytes = BYTES.take();
-    if bytes.len() != signature.len() {
+    // A kernel compiled from source has no signature; its arguments are passed on as they are.
+    let accesses: Vec<Access> = match signature {
+        Some(signature) => signature.iter().map(|parameter| parameter.access).collect(),
+        None if simulator().is_none() => vec![Access::ReadWrite; bytes.len()],
+        None => return Err(Status::INVALID_HANDLE.into()),
+    };
+    if bytes.len() != accesses.len() {
         return Err(Status::INVALID_VALUE.into());
     }
-    let parameters = signature.iter().zip(bytes).enumerate();
-    let arguments: Vec<Argument> = parameters
-        .map(|(index, (parameter, bytes))| Argument {
+    let arguments: Vec<Argument> = accesses
+        .into_iter()
+        .zip(bytes)
+        .enumerate()
+        .map(|(index, (access, bytes))| Argument {
             // SAFETY: the caller's.
             data: unsafe { arguments.add(index).read() },
-            bytes: match parameter.access {
-                Access::Scalar => u64::from(parameter.size),
-                _ => bytes,
-            },
-            access: parameter.access,
+            bytes,
+            access,
         })
         .collect();
     Ok(then(&Launch { function, grid, arguments: &arguments, site: site() })?)

@@ -3,9 +3,8 @@
 use std::ffi::{c_char, c_int};
 
 use hip_capture::Status;
-use hip_capture::driver::Driver;
 
-use crate::engine::{current, give, set_current, sim, version};
+use crate::engine::{current, driver, give, set_current, version};
 use crate::exports;
 
 exports! {
@@ -16,7 +15,7 @@ exports! {
 
     fn hipGetDeviceCount(to: *mut c_int) {
         // SAFETY: the caller's.
-        unsafe { give(to, sim().device_count()? as c_int) }
+        unsafe { give(to, driver().device_count()? as c_int) }
     }
 
     fn hipGetDevice(to: *mut c_int) {
@@ -25,14 +24,14 @@ exports! {
     }
 
     fn hipSetDevice(device: c_int) {
-        let count = sim().device_count()?;
+        let count = driver().device_count()?;
         let device = u32::try_from(device).ok().filter(|&device| device < count);
         set_current(device.ok_or(Status::INVALID_DEVICE)?);
         Ok(())
     }
 
     fn hipDeviceGetAttribute(to: *mut c_int, attribute: u32, device: c_int) {
-        let device = sim().properties(device as u32)?;
+        let device = driver().properties(device as u32)?;
         let value = match attribute {
             23 => 0,
             26..=28 => device.max_block[attribute as usize - 26],
@@ -49,7 +48,7 @@ exports! {
     }
 
     fn hipDeviceGetName(to: *mut c_char, len: c_int, device: c_int) {
-        let name = sim().properties(device as u32)?.name;
+        let name = driver().properties(device as u32)?.name;
         let room = usize::try_from(len).unwrap_or(0);
         if to.is_null() || room == 0 {
             return Err(Status::INVALID_VALUE.into());
@@ -65,11 +64,11 @@ exports! {
 
     fn hipDeviceTotalMem(to: *mut usize, device: c_int) {
         // SAFETY: the caller's.
-        unsafe { give(to, sim().properties(device as u32)?.total_memory as usize) }
+        unsafe { give(to, driver().properties(device as u32)?.total_memory as usize) }
     }
 
     fn hipMemGetInfo(free: *mut usize, total: *mut usize) {
-        let info = sim().memory_info(current())?;
+        let info = driver().memory_info(current())?;
         // SAFETY: the caller's.
         unsafe {
             give(free, info.free as usize)?;
