@@ -3,26 +3,54 @@
 use std::any::Any;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
-use hip_capture::sim::{SimOptions, Simulator};
+use hip_capture::driver::Driver;
+use hip_capture::sim::{CallCounts, Faults, LiveObjects, SimOptions, Simulator};
 use hip_capture::{Device, Grid, Kernel, Result};
 
 pub use super::kernels::{Affine, Increment, Scale, code};
 
-/// The simulator behind a test's device. Where the device is another driver's, a test that asks
-/// for it ends there and counts as skipped.
-pub struct Behind(Option<Simulator>);
+/// The driver behind a test's device, for calls beside the library's. A test that asks a simulated
+/// device for more ends there where the device is another, and counts as skipped.
+pub struct Behind {
+    driver: Arc<dyn Driver>,
+    simulator: Option<Simulator>,
+}
 
 struct Skipped;
 
 impl Deref for Behind {
-    type Target = Simulator;
+    type Target = dyn Driver;
 
-    fn deref(&self) -> &Simulator {
-        match &self.0 {
+    fn deref(&self) -> &(dyn Driver + 'static) {
+        &*self.driver
+    }
+}
+
+impl Behind {
+    fn simulated(simulator: &Simulator) -> Behind {
+        let simulator = simulator.clone();
+        Behind { driver: Arc::new(simulator.clone()), simulator: Some(simulator) }
+    }
+
+    fn simulator(&self) -> &Simulator {
+        match &self.simulator {
             Some(simulator) => simulator,
             None => resume_unwind(Box::new(Skipped)),
         }
+    }
+
+    pub fn calls(&self) -> CallCounts {
+        self.simulator().calls()
+    }
+
+    pub fn live(&self) -> LiveObjects {
+        self.simulator().live()
+    }
+
+    pub fn set_faults(&self, faults: Faults) {
+        self.simulator().set_faults(faults);
     }
 }
 
@@ -31,7 +59,7 @@ impl Deref for Behind {
 pub fn on_device(test: impl FnOnce(&Behind, &Device) -> Result<()>) {
     match hip() {
         None => on_device_with(SimOptions::default(), test),
-        Some(device) => run(Behind(None), device, test),
+        Some((driver, device)) => run(Behind { driver, simulator: None }, device, test),
     }
 }
 
@@ -47,7 +75,7 @@ pub fn on_device_with(options: SimOptions, test: impl FnOnce(&Behind, &Device) -
     }
     let simulator = Simulator::new(options).expect("the options are good");
     let device = Device::of_simulator(&simulator, 0).expect("the first device is there");
-    run(Behind(Some(simulator.clone())), device, test);
+    run(Behind::simulated(&simulator), device, test);
     assert!(simulator.live().is_empty(), "still alive: {}", simulator.live());
 }
 
@@ -71,10 +99,13 @@ fn skipped_or_panicked(payload: Box<dyn Any + Send>) -> Skipped {
 }
 
 /// HIP's first device, if the tests are to run there.
-fn hip() -> Option<Device> {
+fn hip() -> Option<(Arc<dyn Driver>, Device)> {
     match std::env::var("HIP_CAPTURE_DEVICE") {
         #[cfg(feature = "hip")]
-        Ok(wanted) if wanted == "hip" => Some(Device::hip(0).expect("HIP has a device")),
+        Ok(wanted) if wanted == "hip" => {
+            let device = Device::hip(0).expect("HIP has a device");
+            Some((Arc::new(hip_capture::driver::HipDriver::new()), device))
+        }
         Ok(wanted) if wanted != "sim" => panic!("HIP_CAPTURE_DEVICE={wanted} is not built in"),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! L1: a stream goes `Idle -> Prepared -> Capturing -> Idle`, and no other way.
 
-use hip_capture::driver::{CaptureStatus, Driver};
+use hip_capture::driver::CaptureStatus;
 use hip_capture::{CaptureMode, CaptureOptions, Error, Result};
 
 use crate::harness::{GRID, increment, on_device};

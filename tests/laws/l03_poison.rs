@@ -1,6 +1,6 @@
 //! L3: a command that fails while recording leaves no graph.
 
-use hip_capture::driver::{CaptureStatus, Driver};
+use hip_capture::driver::CaptureStatus;
 use hip_capture::{Error, Grid};
 
 use crate::harness::{GRID, on_device, scale};

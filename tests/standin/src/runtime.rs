@@ -33,11 +33,11 @@ exports! {
     fn hipDeviceGetAttribute(to: *mut c_int, attribute: u32, device: c_int) {
         let device = driver().properties(device as u32)?;
         let value = match attribute {
-            23 => 0,
+            23 => capability(&device.architecture).0,
             26..=28 => device.max_block[attribute as usize - 26],
             29..=31 => device.max_grid[attribute as usize - 29],
             56 => device.max_threads_per_block,
-            61 => 1,
+            61 => capability(&device.architecture).1,
             63 => device.compute_units,
             74 => device.max_shared_bytes,
             87 => device.warp_size,
@@ -75,4 +75,11 @@ exports! {
             give(total, info.total as usize)
         }
     }
+}
+
+/// Major and minor number of `sm_90`, say; the simulated device has none.
+fn capability(architecture: &str) -> (u32, u32) {
+    let number = architecture.strip_prefix("sm_").and_then(|number| number.parse().ok());
+    let number: u32 = number.unwrap_or(0);
+    (number / 10, number % 10)
 }
