@@ -3,7 +3,7 @@
 use hip_capture::Error;
 use hip_capture::sim::SimOptions;
 
-use crate::harness::{GRID, increment, on_device, on_device_with};
+use crate::harness::{GRID, increment, on_device, on_device_with, on_simulated_device};
 
 #[test]
 fn l10_work_on_another_stream_is_waited_for_and_only_where_needed() {
@@ -140,8 +140,8 @@ fn l10_what_the_memory_of_a_new_buffer_did_before_is_waited_for_by_other_streams
 
 #[test]
 fn l10_memory_of_a_dropped_buffer_is_nobodys_and_a_raw_use_of_it_is_told() {
-    use hip_capture::driver::{DeviceAddress, Driver, Fill, FillPattern};
-    on_device(|simulator, device| {
+    use hip_capture::driver::{DeviceAddress, Fill, FillPattern};
+    on_simulated_device(|simulator, device| {
         let mut stream = device.stream()?;
         let mut buffer = stream.allocator().alloc_named::<u32>("gone", 64)?;
         stream.pass().fill(&mut buffer, 1)?;

@@ -3,7 +3,7 @@
 use hip_capture::sim::{Faults, SimOptions};
 use hip_capture::{CaptureOptions, Device, Error, Grid, Status};
 
-use crate::harness::{on_device, on_device_with};
+use crate::harness::{on_device, on_device_with, on_simulated_device};
 
 #[test]
 fn zero_elements_work_everywhere_and_make_no_driver_call() {
@@ -82,7 +82,7 @@ fn ranges_outside_of_a_buffer_are_refused() {
 
 #[test]
 fn grids_are_checked_against_the_device() {
-    on_device(|simulator, device| {
+    on_simulated_device(|simulator, device| {
         use hip_capture::{Code, InOut};
         let code = Code::new("k").host::<(InOut<u8>,)>("k", |_, (x,)| x.fill(1));
         // SAFETY: the kernel above has this parameter.
