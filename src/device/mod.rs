@@ -4,12 +4,14 @@ mod core;
 mod graveyard;
 #[cfg(feature = "hip")]
 mod hip;
+mod opened;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use self::core::DeviceCore;
 pub(crate) use self::graveyard::Awaited;
+pub(crate) use self::opened::Opened;
 
 use crate::buffer::{Element, Pinned, bytes_of};
 use crate::driver::{Driver, Failure, MemoryInfo, Properties};

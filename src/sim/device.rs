@@ -1,6 +1,6 @@
 //! Simulated devices as devices.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::{SimOptions, Simulator};
 use crate::device::Device;
@@ -39,13 +39,14 @@ impl Device {
     }
 
     /// Device `ordinal` of a simulator, which can be asked for its calls, live objects and
-    /// violations before and after.
+    /// violations before and after. It is opened once: a second call gives another handle of the
+    /// same device.
     ///
     /// # Errors
     ///
     /// [`Error::NoDevice`](crate::Error::NoDevice) if the simulator has no such device.
     pub fn of_simulator(simulator: &Simulator, ordinal: u32) -> Result<Device> {
-        // SAFETY: the simulated device checks every handle and address it is given.
-        unsafe { Device::with_driver(Arc::new(simulator.clone()), ordinal) }
+        let mut opened = simulator.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.device(|| Arc::new(simulator.clone()), ordinal)
     }
 }

@@ -58,7 +58,7 @@ mod waits;
 mod work;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 pub use calls::CallCounts;
 pub use check::{Check, CheckFailure, check};
@@ -71,6 +71,7 @@ pub use crate::error::OptionError;
 pub use sanitizer::{Sanitizer, Violation, ViolationKind};
 pub use trace::{Happening, Trace, TraceEntry};
 
+use crate::device::Opened;
 use crate::error::Status;
 use faults::Injection;
 use pool::Bell;
@@ -88,6 +89,8 @@ pub const VIOLATION: Status = Status::VIOLATION;
 pub struct Simulator {
     shared: Arc<Shared>,
     options: Arc<SimOptions>,
+    /// Devices made of it, which share what they know of open windows.
+    opened: Arc<Mutex<Opened>>,
 }
 
 impl Simulator {
@@ -106,7 +109,8 @@ impl Simulator {
             pool::start(&shared, &bell, options.threads)
                 .map_err(|_| OptionError::Threads { given: options.threads })?;
         }
-        Ok(Simulator { shared, options: Arc::new(options) })
+        let opened = Arc::new(Mutex::new(Opened::NOTHING));
+        Ok(Simulator { shared, options: Arc::new(options), opened })
     }
 
     /// The seed from which everything is drawn.

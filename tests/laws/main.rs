@@ -13,6 +13,7 @@ mod l04_leaving;
 mod l05_thread;
 mod l06_retention;
 mod l07_in_flight;
+mod l09_windows;
 mod l10_order;
 mod l11_host_memory;
 mod l12_status;
