@@ -7,6 +7,30 @@ use crate::error::{Error, Result};
 /// Every type that implements [`bytemuck::Pod`] is one: the number types, arrays of them, and
 /// structures for which `Pod` is derived. Such a type has no padding, no pointers and no invalid
 /// bit patterns, so bytes may travel between host and device as they are.
+///
+/// ```
+/// use hip_capture::{Device, bytemuck};
+///
+/// // Or `#[derive(bytemuck::Pod, bytemuck::Zeroable)]`, with bytemuck's feature `derive`.
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// #[repr(C)]
+/// struct Particle {
+///     at: [f32; 3],
+///     mass: f32,
+/// }
+/// // SAFETY: four floats in a row, without padding, of which every bit pattern is a value.
+/// unsafe impl bytemuck::Zeroable for Particle {}
+/// // SAFETY: as above.
+/// unsafe impl bytemuck::Pod for Particle {}
+///
+/// # fn main() -> hip_capture::Result<()> {
+/// let mut stream = Device::simulated()?.stream()?;
+/// let particle = Particle { at: [1.0, 2.0, 3.0], mass: 0.5 };
+/// let buffer = stream.alloc_from(&[particle; 8])?;
+/// assert_eq!(stream.read_vec(&buffer)?, [particle; 8]);
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot lie in device memory",
     label = "not plain data",

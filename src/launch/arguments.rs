@@ -85,8 +85,8 @@ impl<'a, T> Lowered<'a, T> {
     }
 }
 
-/// A value that can be passed for the parameter `P`: the scalar itself; `&Buffer<T>` or
-/// [`View<T>`](View) for [`In<T>`](In); `&mut Buffer<T>` or [`ViewMut<T>`](ViewMut) for
+/// A value that can be passed for the parameter `P`: the scalar itself; `&Buffer<T>` (`&*b` of a
+/// `&mut Buffer<T>`) or [`View<T>`](View) for [`In<T>`](In); `&mut Buffer<T>` or [`ViewMut<T>`](ViewMut) for
 /// [`Out<T>`](Out) and [`InOut<T>`](InOut). The trait is sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for the kernel parameter `{P}`",

@@ -111,11 +111,16 @@ impl CallCounts {
         *count
     }
 
-    /// Calls of one function by its HIP name, as `"hipMalloc"`. A name that this library never
-    /// calls has none.
+    /// Calls of one function by its HIP name, as `"hipMalloc"`.
+    ///
+    /// # Panics
+    ///
+    /// Where the simulated driver has no such function, so that a slip in the name is no zero.
     #[must_use]
     pub fn of(&self, name: &str) -> u64 {
-        Api::named(name).map_or(0, |index| self.counts[index])
+        let index = Api::named(name);
+        assert!(index.is_some(), "`{name}` is no function of the simulated driver");
+        index.map_or(0, |index| self.counts[index])
     }
 
     /// Calls of all functions together.

@@ -71,7 +71,9 @@ impl Simulator {
     #[inline]
     fn enter(&self, api: Api) -> Result<(Guard<'_>, Option<Failure>), Failure> {
         if Inside::is_entered() {
-            return Err(Failure::new(api.name(), NOT_PERMITTED));
+            let detail = "kernels and host functions must not call the driver";
+            let detail = Some(detail.into());
+            return Err(Failure { call: api.name(), status: NOT_PERMITTED, detail });
         }
         let mut state = self.shared.lock();
         match state.begin_call(api) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::any::Stream;
 use super::state::{Eager, State};
-use crate::buffer::{Download, Element, View, ViewMut, bytes_of};
+use crate::buffer::{Buffer, Download, Element, View, ViewMut, bytes_of};
 use crate::driver::owned::OwnedEvent;
 use crate::driver::timeline::Timeline;
 use crate::error::{Error, Result};
@@ -120,6 +120,21 @@ impl<S: State> Stream<S> {
         let pinned = self.read(view)?.wait()?;
         to.copy_from_slice(&pinned.read()?);
         Ok(())
+    }
+
+    /// A new buffer with these elements.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Allocator::alloc`](crate::Allocator::alloc) and [`write`](Stream::write).
+    #[track_caller]
+    pub fn alloc_from<T: Element>(&mut self, elements: &[T]) -> Result<Buffer<T>>
+    where
+        S: Eager,
+    {
+        let mut buffer = self.pass().alloc(elements.len())?;
+        self.write(elements, &mut buffer)?;
+        Ok(buffer)
     }
 
     /// Starts a copy of `from` into a buffer, or a view of one, by way of page-locked memory:

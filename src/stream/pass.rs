@@ -123,6 +123,7 @@ impl<'w> Pass<'w> {
 
     /// Copies page-locked host memory to the device (`hipMemcpyAsync`, host to device). While
     /// recording, the graph shares the block: every replay uploads what the block then holds.
+    /// (Ordinary memory cannot be uploaded while recording: put constants into a page-locked block.)
     ///
     /// # Errors
     ///
