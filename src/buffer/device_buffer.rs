@@ -78,7 +78,7 @@ impl<T: Element> Buffer<T> {
     ///
     /// [`Error::OutOfRange`] if the range is reversed or reaches past the end.
     pub fn view(&self, range: impl RangeBounds<usize>) -> Result<View<'_, T>> {
-        let (start, len) = self.resolve("view", range)?;
+        let (start, len) = resolve("view", self.len, range)?;
         Ok(View::new(self.memory.as_ref(), start, len))
     }
 
@@ -88,7 +88,7 @@ impl<T: Element> Buffer<T> {
     ///
     /// [`Error::OutOfRange`] if the range is reversed or reaches past the end.
     pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> Result<ViewMut<'_, T>> {
-        let (start, len) = self.resolve("view_mut", range)?;
+        let (start, len) = resolve("view_mut", self.len, range)?;
         Ok(ViewMut::new(self.memory.as_ref(), start, len))
     }
 
@@ -113,32 +113,32 @@ impl<T: Element> Buffer<T> {
     pub(crate) fn whole_mut(&mut self) -> ViewMut<'_, T> {
         ViewMut::new(self.memory.as_ref(), 0, self.len)
     }
+}
 
-    /// First element and length of a range of this buffer.
-    fn resolve(
-        &self,
-        operation: &'static str,
-        range: impl RangeBounds<usize>,
-    ) -> Result<(usize, usize)> {
-        let start = match range.start_bound() {
-            Bound::Included(&start) => Some(start),
-            Bound::Excluded(&before) => before.checked_add(1),
-            Bound::Unbounded => Some(0),
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&last) => last.checked_add(1),
-            Bound::Excluded(&end) => Some(end),
-            Bound::Unbounded => Some(self.len),
-        };
-        match (start, end) {
-            (Some(start), Some(end)) if start <= end && end <= self.len => Ok((start, end - start)),
-            (start, end) => Err(Error::OutOfRange {
-                operation,
-                start: start.unwrap_or(usize::MAX),
-                end: end.unwrap_or(usize::MAX),
-                len: self.len,
-            }),
-        }
+/// First element and length of a range of `len` elements.
+pub(super) fn resolve(
+    operation: &'static str,
+    len: usize,
+    range: impl RangeBounds<usize>,
+) -> Result<(usize, usize)> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&before) => before.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(len),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= len => Ok((start, end - start)),
+        (start, end) => Err(Error::OutOfRange {
+            operation,
+            start: start.unwrap_or(usize::MAX),
+            end: end.unwrap_or(usize::MAX),
+            len,
+        }),
     }
 }
 

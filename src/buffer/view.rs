@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::RangeBounds;
 
-use super::device_buffer::{Buffer, DeviceSlice};
+use super::device_buffer::{Buffer, DeviceSlice, resolve};
 use super::element::Element;
 use crate::driver::DeviceAddress;
+use crate::error::Result;
 
 macro_rules! view {
     ($(#[$doc:meta])* $name:ident over $borrow:ty) => {
@@ -26,6 +28,17 @@ macro_rules! view {
             #[must_use]
             pub fn len(&self) -> usize {
                 self.len
+            }
+
+            /// A range of this range.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange) if it is reversed or reaches past
+            /// the end.
+            pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
+                let (start, len) = resolve("slice", self.len, range)?;
+                Ok($name { start: self.start + start, len, ..self })
             }
 
             /// Whether there are no elements.

@@ -75,6 +75,10 @@ fn ranges_outside_of_a_buffer_are_refused() {
         assert!(matches!(error, Error::OutOfRange { start: 5, end: 4, len: 10, .. }), "{error}");
         assert!(buffer.split_mut(11).is_err());
         assert_eq!(buffer.view(10..)?.len(), 0);
+        assert!(buffer.view(2..8)?.slice(..7).is_err());
+        stream.pass().fill(&mut buffer, 0)?;
+        stream.pass().fill(buffer.view_mut(2..8)?.slice(1..3)?, 5)?;
+        assert_eq!(stream.read_vec(&buffer)?, [0, 0, 0, 5, 5, 0, 0, 0, 0, 0]);
         assert_eq!(buffer.split_mut(10)?.1.len(), 0);
         Ok(())
     });
