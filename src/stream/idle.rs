@@ -6,7 +6,7 @@ use super::failed::Failed;
 use super::pass::Pass;
 use super::prepared::CaptureOptions;
 use super::state::{Idle, Prepared};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Graph;
 
 impl Stream<Idle> {
@@ -87,7 +87,17 @@ impl Stream<Idle> {
         let result = step(&mut Pass::new(open.core));
         match (result, open.core.end_capture()) {
             (Ok(result), Ok(graph)) => Ok((graph, result)),
-            (Ok(_), Err(error)) | (Err(error), _) => Err(error),
+            (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(error),
+            (Err(error), Err(ended)) => {
+                // The step's own error is returned; a failure of another kind is kept.
+                match ended {
+                    Error::CaptureLost { failure } if !failure.status.is_capture() => {
+                        open.core.device.platform().unclaimed(failure);
+                    }
+                    _ => {}
+                }
+                Err(error)
+            }
         }
     }
 }

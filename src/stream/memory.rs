@@ -121,9 +121,14 @@ impl StreamCore {
     }
 
     fn out_of_memory(&self, wanted: u64) -> Error {
-        // If the driver cannot even say what is free, zero says so.
-        let info = self.driver().memory_info(self.device.ordinal());
-        let (free, total) = info.map_or((0, 0), |info| (info.free, info.total));
+        let (free, total) = match self.driver().memory_info(self.device.ordinal()) {
+            Ok(info) => (info.free, info.total),
+            // Zero says that the driver cannot even say what is free; why is kept.
+            Err(failure) => {
+                self.device.platform().unclaimed(failure);
+                (0, self.device.properties().total_memory)
+            }
+        };
         Error::OutOfMemory { wanted, free, total, in_use: self.heap.usage().in_use }
     }
 }

@@ -165,8 +165,13 @@ impl StreamCore {
         ended: Result<OwnedGraph, Failure>,
     ) -> Result<(OwnedGraph, Vec<NodeKind>)> {
         if let Some(Poison { index, command, cause }) = &recording.poison {
-            if let Ok(graph) = &ended {
-                self.wait_for_escaped(recording, graph);
+            match ended {
+                Ok(graph) => self.wait_for_escaped(recording, &graph),
+                // The first cause is what is returned; a failure of another kind is kept.
+                Err(failure) if !failure.status.is_capture() => {
+                    self.device.platform().unclaimed(failure);
+                }
+                Err(_) => {}
             }
             let (index, command, cause) = (*index, *command, Box::new(cause.clone()));
             return Err(Error::Poisoned { index, command, cause });
